@@ -178,7 +178,7 @@ func (a *allocation) fail(im *process.Image, err error) {
 		a.failed = err
 		a.event.Def.Granted, a.event.Def.Fallback = "", err.Error()
 	}
-	a.host.WarnOf(im, fmt.Sprintf("event %s is not available: %v; the other events go on", name, err))
+	a.host.WarnOf(im, fmt.Sprintf("event %s is not available: %v; events that are available go on", name, err))
 }
 
 // Prepare adds the addresses of an image's run-time system to the walker's layout.

@@ -102,7 +102,7 @@ func (n *nursery) fail(err error) {
 		return
 	}
 	n.failed = true
-	n.host.Log.Warn(fmt.Sprintf("allocation by closure is not available: %v; the other events go on", err))
+	n.host.Log.Warn(fmt.Sprintf("allocation by closure is not available: %v; events that are available go on", err))
 }
 
 // Attach puts the probe into an image's process, once.

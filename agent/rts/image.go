@@ -228,7 +228,7 @@ func (i *image) problems() (lines []string) {
 		if len(groups[reason]) > 1 {
 			what, are = "events "+strings.Join(groups[reason], ", "), "are"
 		}
-		lines = append(lines, fmt.Sprintf("%s %s not available: %s; the other events go on", what, are, reason))
+		lines = append(lines, fmt.Sprintf("%s %s not available: %s; events that are available go on", what, are, reason))
 	}
 	return lines
 }

@@ -116,7 +116,7 @@ func (s *series) Attach(im *process.Image) error {
 	}
 	if s.missing == nil || errors.Is(s.missing, errNoHaskell) {
 		s.missing = err
-		s.host.Log.Warn(fmt.Sprintf("the heap of process %d cannot be counted: %v; the other events go on", im.PID, err))
+		s.host.Log.Warn(fmt.Sprintf("the heap of process %d cannot be counted: %v; events that are available go on", im.PID, err))
 	}
 	return nil
 }
@@ -278,7 +278,7 @@ func (s *series) miss(i *image, err error) error {
 	if errors.Is(err, census.ErrNonmoving) {
 		a.Problem = err.Error()
 		i.next = never
-		s.host.Log.Warn(fmt.Sprintf("the heap of process %d cannot be counted: %v; the other events go on", i.im.PID, err))
+		s.host.Log.Warn(fmt.Sprintf("the heap of process %d cannot be counted: %v; events that are available go on", i.im.PID, err))
 	}
 	return nil
 }

@@ -221,7 +221,7 @@ func (s *Set) Unavailable() error {
 			return nil
 		}
 		if first == nil {
-			first = &EventError{Err: err}
+			first = &EventError{Err: fmt.Errorf("no event is left: %w", err)}
 		}
 	}
 	return first

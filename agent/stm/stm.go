@@ -139,7 +139,7 @@ func (s *stm) fail(err error) {
 			e.Def.Granted, e.Def.Fallback = "", err.Error()
 		}
 	}
-	s.warn(fmt.Sprintf("event %s is not available: %v; the other events go on", name, err))
+	s.warn(fmt.Sprintf("event %s is not available: %v; events that are available go on", name, err))
 }
 
 // Unavailable is why the first process has no transactions to measure.

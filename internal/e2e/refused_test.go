@@ -21,7 +21,7 @@ func TestProbesRefused(t *testing.T) {
 	if r.status != 0 {
 		t.Fatalf("status %d\n%s", r.status, r.stderr)
 	}
-	wantLine(t, r.stderr, "gc, threads", "not available", "seccomp", "the other events go on")
+	wantLine(t, r.stderr, "gc, threads", "not available", "seccomp", "events that are available go on")
 	if s := readStory(t, log); s.probes["gc"].Problem == "" || s.probes["threads"].Problem == "" {
 		t.Errorf("the log says nothing of it: %+v", s.probes)
 	}
@@ -33,7 +33,7 @@ func TestProbesRefused(t *testing.T) {
 		if r := run(t, refused("links and attaching by ioctl", alone)); r.status != 125 {
 			t.Errorf("%s alone: status %d\n%s", alone, r.status, r.stderr)
 		} else {
-			wantLine(t, r.stderr, alone, "not available", "seccomp")
+			wantLine(t, r.stderr, "no event is left", alone, "not available", "seccomp")
 		}
 	}
 }

@@ -54,7 +54,7 @@ func TestWhatComesAndGoes(t *testing.T) {
 	wantLine(t, done["doctor"].Stdout, "ok", "probes", "can put probes")
 	wantLine(t, done["doctor without probes"].Stdout, "warning", "probes", "puts no probes", "alloc")
 	wantLine(t, done["doctor without probes"].Stdout, "CONFIG_UPROBE_EVENTS")
-	wantRefused(t, done["alone"], "event alloc is not available", "CONFIG_UPROBE_EVENTS")
+	wantRefused(t, done["alone"], "no event is left", "event alloc is not available", "CONFIG_UPROBE_EVENTS")
 	wantLine(t, done["others"].Stderr, "alloc", "CONFIG_UPROBE_EVENTS")
 	wantRev(t, logOf(t, done["others"]), "cpu-clock", 30) // without what needs probes
 }
