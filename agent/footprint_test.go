@@ -28,23 +28,14 @@ func place(t *testing.T, o testprog.Options, args ...string) *placed {
 	t.Helper()
 	testprog.NeedRoot(t)
 	p := &placed{Cmd: exec.Command(testprog.Build(t, "footprint", o), append(args, "+RTS", "-T")...)}
-	var err error
-	if p.in, err = p.StdinPipe(); err != nil {
-		t.Fatal(err)
-	}
-	out, err := p.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := p.Start(); err != nil {
-		t.Fatal(err)
-	}
+	in, out := testprog.Start(t, p.Cmd)
+	p.in = in
 	t.Cleanup(func() { _ = p.Process.Kill() })
 	lines := bufio.NewReader(out)
 	if _, err := fmt.Fscanf(lines, "live %d slop %d", &p.live, &p.slop); err != nil {
 		t.Fatal(err)
 	}
-	for line := ""; line != "ready\n"; {
+	for line, err := "", error(nil); line != "ready\n"; {
 		if line, err = lines.ReadString('\n'); err != nil {
 			t.Fatal(err)
 		}

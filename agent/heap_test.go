@@ -20,17 +20,7 @@ func TestHeap(t *testing.T) {
 	testprog.NeedRoot(t)
 	const secret = "correcthorsebattery"
 	cmd := exec.Command(testprog.Build(t, "retain", testprog.Options{Threaded: true}), "4000", "100", "rest", secret)
-	in, err := cmd.StdinPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	out, err := cmd.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
+	in, out := testprog.Start(t, cmd)
 	defer cmd.Process.Kill()
 	lines := bufio.NewReader(out)
 	if line, err := lines.ReadString('\n'); line != "at rest\n" {

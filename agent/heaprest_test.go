@@ -24,20 +24,10 @@ func TestLargeNurseriesAtRest(t *testing.T) {
 			args = append(args, "+RTS", "-I0", "-N2", "-RTS") // no collection when it is idle
 		}
 		cmd := exec.Command(testprog.Build(t, "footprint", testprog.Options{Threaded: threaded}), args...)
-		in, err := cmd.StdinPipe()
-		if err != nil {
-			t.Fatal(err)
-		}
-		out, err := cmd.StdoutPipe()
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := cmd.Start(); err != nil {
-			t.Fatal(err)
-		}
+		in, out := testprog.Start(t, cmd)
 		t.Cleanup(func() { _ = cmd.Process.Kill() })
 		lines := bufio.NewReader(out)
-		for line := ""; line != "ready\n"; {
+		for line, err := "", error(nil); line != "ready\n"; {
 			if line, err = lines.ReadString('\n'); err != nil {
 				t.Fatal(err)
 			}

@@ -27,19 +27,9 @@ func TestLeaks(t *testing.T) {
 		{"caf", 300_001, 300_001 * 24, true},
 	} {
 		cmd := exec.Command(exe, c.kind)
-		in, err := cmd.StdinPipe()
-		if err != nil {
-			t.Fatal(err)
-		}
-		out, err := cmd.StdoutPipe()
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := cmd.Start(); err != nil {
-			t.Fatal(err)
-		}
+		in, out := testprog.Start(t, cmd)
 		t.Cleanup(func() { _ = cmd.Process.Kill() })
-		for lines, line := bufio.NewReader(out), ""; line != "ready\n"; {
+		for lines, line, err := bufio.NewReader(out), "", error(nil); line != "ready\n"; {
 			if line, err = lines.ReadString('\n'); err != nil {
 				t.Fatal(err)
 			}

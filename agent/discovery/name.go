@@ -62,7 +62,8 @@ func read(path string) []byte {
 // containerID matches the last parts of a control group's path as OpenTelemetry's conventions do.
 var containerID = regexp.MustCompile(`([0-9a-f]{64}|[0-9a-f]{32}-[0-9]{10}|[0-9a-f]{8}(?:-[0-9a-f]{4}){4})(?:\.scope)?(?:/[a-z]+)?$`)
 
-// parseCgroup reads /proc/PID/cgroup, and returns of the control groups in it the one that tells most of the process. With
+// parseCgroup reads /proc/PID/cgroup, and returns that one of its control groups whose path names most: a container, or else a
+// unit. With
 // version 1 there are several hierarchies, beside the one of version 2, and the process may be in another group of each: a
 // container engine moves it in those that it uses, systemd in its own and in that of version 2. In the others it stays
 // at the top.

@@ -150,7 +150,7 @@ func probes() Check {
 	return c
 }
 
-// groups tells by which control groups the daemon's rules find processes.
+// groups checks which version of control groups the kernel has: the daemon finds units and containers by their paths.
 func groups() Check {
 	text, err := os.ReadFile("/proc/self/cgroup")
 	if err != nil {

@@ -113,6 +113,15 @@ type taker struct {
 	d           *Dump
 }
 
+// taken is what an attempt has read.
+type taken struct {
+	*threads.Reading
+	os    []OSThread
+	took  time.Duration
+	busy  bool // threads run whose stacks are not known
+	moved int  // threads that ran on before all of them was read, or that a collection has moved
+}
+
 // runningAttempts is how often a process is read without stopping any of its threads.
 const runningAttempts = 2
 
@@ -120,21 +129,30 @@ const runningAttempts = 2
 // left without: a thread that allocates is in C code of the run-time system now and then.
 const unknownAttempts = 4
 
+// movedAttempts is how often it is read with its threads stopped before more than one in mostMoved threads may be left without a
+// stack, because a collection has moved them. One of the young generation moves few; one of all generations, which is rare, moves every
+// thread that was not copied in time.
+const (
+	movedAttempts = 24
+	mostMoved     = 100
+)
+
 func (t *taker) take() (*Dump, error) {
 	pid := int(t.im.PID)
 	begun := time.Now()
 	wait, held := 200*time.Microsecond, 0
+	var best *taken // the one with the fewest threads that moved
 	for {
 		if err := t.ctx.Err(); err != nil {
 			return nil, err
 		}
 		t.d.Attempts++
-		var busy bool
+		var now *taken
 		var err error
 		if t.d.Attempts <= runningAttempts {
-			busy, err = t.running()
+			now, err = t.running()
 		} else {
-			busy, err = t.stopped(held+1 >= unknownAttempts)
+			now, err = t.stopped(held+1 >= unknownAttempts)
 			if t.held {
 				held++
 			}
@@ -144,10 +162,16 @@ func (t *taker) take() (*Dump, error) {
 			}
 		}
 		switch {
-		case err == nil && (!busy || held >= unknownAttempts || t.d.Attempts >= leastAttempts):
-			return t.d, nil
-		case err == nil:
+		case err == nil && now.busy && held < unknownAttempts && t.d.Attempts < leastAttempts:
 			err = errRuns
+		case err == nil:
+			if best == nil || now.moved < best.moved {
+				best = now
+			}
+			if best.moved*mostMoved <= len(best.Threads) || held >= movedAttempts {
+				return t.dump(best), nil
+			}
+			err = threads.ErrMoving
 		case errors.Is(err, errStopped):
 			return nil, ErrCollecting
 		}
@@ -156,7 +180,10 @@ func (t *taker) take() (*Dump, error) {
 			return nil, fmt.Errorf("process %d has ended", pid)
 		}
 		if took := time.Since(begun); took > patience && t.d.Attempts >= leastAttempts || took > mostPatience {
-			if errors.Is(err, threads.ErrMoving) || errors.Is(err, errRuns) {
+			switch {
+			case best != nil:
+				return t.dump(best), nil
+			case errors.Is(err, threads.ErrMoving), errors.Is(err, errRuns):
 				return nil, ErrBusy
 			}
 			return nil, err
@@ -171,25 +198,24 @@ var (
 	errStopped = errors.New("the process is stopped, perhaps in the middle of a collection")
 )
 
-// running reads the process without stopping anything, and reports whether threads run whose stacks are not known for
-// that.
-func (t *taker) running() (busy bool, err error) {
+// running reads the process without stopping anything.
+func (t *taker) running() (*taken, error) {
 	t.moment.drop()
 	list, err := t.list()
 	if err != nil {
-		return false, err
+		return nil, err
 	}
 	begun := time.Now()
 	g, err := t.reader.Read(t.generations)
 	if err != nil {
-		return false, err
+		return nil, err
 	}
 	t.walkRunning(g, nil)
 	if err := t.reader.Check(g); err != nil {
-		return false, err
+		return nil, err
 	}
 	if err := t.quiet(g, list); err != nil {
-		return false, err
+		return nil, err
 	}
 	return t.took(g, list, nil, begun), nil
 }
@@ -201,13 +227,13 @@ const mostCopying = 4 * time.Millisecond
 // stopped reads the process as it is while the OS threads are stopped that run Haskell code: the memory that a reading
 // before has used is copied meanwhile, and read when they run again. What is read of other memory then counts only where it has
 // not changed. If a collection has moved that it is to be tried again, unless this is the last attempt.
-func (t *taker) stopped(last bool) (busy bool, err error) {
+func (t *taker) stopped(last bool) (*taken, error) {
 	t.moment.drop()
-	before, _ := t.reader.Read(t.generations) // it may have been moved meanwhile: then there is only so much of it
+	before := t.before()
 	pages := t.moment.prepare(t.reader.Used())
 	rest, err := newRest(int(t.im.PID))
 	if err != nil {
-		return false, err
+		return nil, err
 	}
 	var list []procfs.Thread
 	var held []heldThread
@@ -216,10 +242,10 @@ func (t *taker) stopped(last bool) (busy bool, err error) {
 			time.Sleep(holdWait)
 		}
 		if err := t.ctx.Err(); err != nil {
-			return false, err
+			return nil, err
 		}
 		if list, held, err = t.hold(before, pages); err != nil {
-			return false, err
+			return nil, err
 		}
 	}
 	if t.held = len(held) > 0; !t.held {
@@ -229,14 +255,14 @@ func (t *taker) stopped(last bool) (busy bool, err error) {
 	begun := time.Now()
 	g, err := t.reader.Read(t.generations)
 	if err != nil {
-		return false, err
+		return nil, err
 	}
 	t.walkRunning(g, held)
 	late := slices.ContainsFunc(g.Threads, func(th threads.Thread) bool { return th.Late })
 	if late || !slept {
 		t.moment.drop()
 		if err := t.reader.Check(g); err != nil && (!last || !errors.Is(err, threads.ErrMoving)) {
-			return false, err
+			return nil, err
 		}
 	}
 	if slept {
@@ -257,6 +283,18 @@ func (t *taker) stopped(last bool) (busy bool, err error) {
 		}
 	}
 	return t.took(g, list, held, begun), nil
+}
+
+// before reads the process to see which memory is to be copied. If a collection runs at each try there is only so much of it,
+// and it returns nil.
+func (t *taker) before() *threads.Reading {
+	for range holdTries {
+		if g, err := t.reader.Read(t.generations); err == nil {
+			return g
+		}
+		time.Sleep(holdWait)
+	}
+	return nil
 }
 
 // How often it is tried to find OS threads running Haskell code, and how long to wait between: in programs that collect
@@ -285,7 +323,9 @@ func (t *taker) hold(before *threads.Reading, pages []uint64) (list []procfs.Thr
 		}
 		t.moment.until = s.Since().Add(t.copying)
 		t.reader.RenewRunning(run, before, t.moment.over)
-		t.moment.copy(pages)
+		if before == nil || !t.reader.Overtaken(before) {
+			t.moment.copy(pages)
+		}
 		// If it fails, what it has not copied is found missing later.
 		_ = t.reader.Renew(t.generations, before, t.moment.over)
 		t.moment.until = time.Time{}
@@ -306,26 +346,39 @@ func (t *taker) list() ([]procfs.Thread, error) {
 	return list, err
 }
 
-// took makes the dump of a reading, and reports whether threads run whose stacks are not known.
-func (t *taker) took(g *threads.Reading, list []procfs.Thread, held []heldThread, begun time.Time) (busy bool) {
-	t.d.Reading, t.d.Took = g, time.Since(begun)
-	t.d.OS = osThreads(t.im.Memory, g, list, held)
-	t.d.Notes = t.d.Notes[:0]
-	if t.d.Searched {
-		t.d.Notes = append(t.d.Notes, "the program has no symbols: its threads were found by what its data point to")
-	}
-	if t.im.Assumed {
-		t.d.Notes = append(t.d.Notes, fmt.Sprintf("GHC version %q is not one that is known: its threads are read by the newest known layout", t.im.RTS.Binary.GHCVersion))
-	}
-	if t.d.Stops > 1 {
-		t.d.Notes = append(t.d.Notes, fmt.Sprintf("OS threads were stopped %d times, for %.1f ms altogether: the longest time is given", t.d.Stops, 1e3*t.d.Stood.Seconds()))
-	}
+// took gives what an attempt has read.
+func (t *taker) took(g *threads.Reading, list []procfs.Thread, held []heldThread, begun time.Time) *taken {
+	now := &taken{Reading: g, os: osThreads(t.im.Memory, g, list, held), took: time.Since(begun)}
 	for i := range g.Capabilities {
 		if c := &g.Capabilities[i]; c.Current != 0 && !slices.ContainsFunc(held, func(h heldThread) bool { return h.base == c.Base() }) {
-			busy = true
+			now.busy = true
 		}
 	}
-	return busy
+	for i := range g.Threads {
+		if th := &g.Threads[i]; (th.Late || th.Moved) && !th.Stood && !th.Ended() {
+			now.moved++
+		}
+	}
+	return now
+}
+
+// dump makes the dump of what was read.
+func (t *taker) dump(of *taken) *Dump {
+	d := t.d
+	d.Reading, d.OS, d.Took = of.Reading, of.os, of.took
+	if d.Searched {
+		d.Notes = append(d.Notes, "the program has no symbols: its threads were found by what its data point to")
+	}
+	if t.im.Assumed {
+		d.Notes = append(d.Notes, fmt.Sprintf("GHC version %q is not one that is known: its threads are read by the newest known layout", t.im.RTS.Binary.GHCVersion))
+	}
+	if d.Stops > 1 {
+		d.Notes = append(d.Notes, fmt.Sprintf("OS threads were stopped %d times, for %.1f ms altogether: the longest time is given", d.Stops, 1e3*d.Stood.Seconds()))
+	}
+	if of.moved*mostMoved > len(of.Threads) {
+		d.Notes = append(d.Notes, fmt.Sprintf("%d of %d threads ran on, or a collection moved them, before their stacks were read; try again", of.moved, len(of.Threads)))
+	}
+	return d
 }
 
 // heldThread is an OS thread that is stopped while it runs Haskell code.

@@ -30,10 +30,11 @@ func (m *moment) over() bool { return !time.Now().Before(m.until) }
 const batchPages = 128
 
 // There is room for mostPages that are known to be needed, far more than can be copied while threads stand, since it is the
-// process that decides how many it has; and for spare that were not known.
+// process that decides how many it has; and for as many that were not known, which are all of them if a collection has moved them, or
+// leastSpare.
 const (
-	mostPages = 1 << 14
-	spare     = 1 << 10
+	mostPages  = 1 << 14
+	leastSpare = 1 << 10
 )
 
 // drop forgets all copies: reads are of the process as it is.
@@ -47,8 +48,9 @@ func (m *moment) prepare(pages []uint64) []uint64 {
 	for batch := range slices.Chunk(pages, batchPages) {
 		slices.Sort(batch)
 	}
-	m.at = make(map[uint64]int, len(pages)+spare)
-	if need := (len(pages) + spare) * threads.PageBytes; len(m.buf) < need {
+	room := len(pages) + max(len(pages), leastSpare)
+	m.at = make(map[uint64]int, room)
+	if need := room * threads.PageBytes; len(m.buf) < need {
 		m.buf = make([]byte, need)
 	}
 	for i := 0; i < len(m.buf); i += threads.PageBytes {

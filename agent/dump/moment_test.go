@@ -12,7 +12,7 @@ import (
 
 // Where more is copied that was not known to be needed than there is room for, pages that were known stay out, and are read late.
 func TestMomentWithoutRoom(t *testing.T) {
-	const known, unknown = 2 * batchPages, spare + batchPages + batchPages/2
+	const known, unknown = 2 * batchPages, leastSpare + batchPages + batchPages/2
 	memory := make([]byte, (known+unknown+1)*threads.PageBytes)
 	first := (uint64(uintptr(unsafe.Pointer(&memory[0]))) + threads.PageBytes - 1) &^ (threads.PageBytes - 1)
 	memory = memory[first-uint64(uintptr(unsafe.Pointer(&memory[0]))):]
@@ -55,11 +55,11 @@ func TestMomentWithoutRoom(t *testing.T) {
 			t.Errorf("page %d is %d, want %d (%v)", n, b[0], want, err)
 		}
 	}
-	if copied != known+spare {
-		t.Errorf("%d pages were copied, there is room for %d", copied, known+spare)
+	if copied != known+leastSpare {
+		t.Errorf("%d pages were copied, there is room for %d", copied, known+leastSpare)
 	}
 	// A process that has more of them does not decide how much memory this one takes.
-	if n := len(m.prepare(make([]uint64, 2*mostPages))); n != mostPages || len(m.buf) > (mostPages+spare)*threads.PageBytes {
+	if n := len(m.prepare(make([]uint64, 2*mostPages))); n != mostPages || len(m.buf) > 2*mostPages*threads.PageBytes {
 		t.Errorf("there is room for %d pages in %d bytes", n, len(m.buf))
 	}
 }

@@ -6,8 +6,8 @@ import (
 	"ccagent/agent/procfs"
 )
 
-// rest tells whether the OS threads that are not stopped slept while others were: then none of them has changed
-// anything.
+// rest is what the OS threads of a process did before some of them were stopped. The others have changed nothing if they
+// have slept since.
 type rest struct {
 	pid     int
 	threads map[int]uint64 // those that slept, by id, with how often they had run

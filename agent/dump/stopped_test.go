@@ -22,17 +22,7 @@ func start(t *testing.T, args ...string) *process.Image {
 	t.Helper()
 	testprog.NeedRoot(t)
 	cmd := exec.Command(testprog.Build(t, "crowd", testprog.Options{Threaded: true}), append(args, "+RTS", "-N2")...)
-	in, err := cmd.StdinPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	out, err := cmd.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
+	in, out := testprog.Start(t, cmd)
 	t.Cleanup(func() {
 		in.Close()
 		_, _ = io.Copy(io.Discard, out)
@@ -73,8 +63,11 @@ func discover(t *testing.T, pid int, path string) *process.Image {
 // stacks; those are believed that stood still, though collections of younger ones run.
 func TestStoppedTooShort(t *testing.T) {
 	const waiting = 2000
-	for _, mode := range []string{"spin", "alloc"} {
+	for _, mode := range []string{"spin", "alloc", "fork"} {
 		for _, copying := range []time.Duration{0, time.Hour} {
+			if mode == "fork" && copying == 0 {
+				continue // it collects all generations while its threads are read
+			}
 			t.Run(fmt.Sprint(mode, " ", copying), func(t *testing.T) {
 				tk := newTaker(t.Context(), start(t, fmt.Sprint(waiting), "8", mode))
 				tk.copying = copying
@@ -108,7 +101,8 @@ func TestStoppedTooShort(t *testing.T) {
 	}
 }
 
-// checkRunning checks that the stack of a thread that runs counts only where all of it was copied, and that stops are told.
+// checkRunning checks two things of a dump for which threads were stopped: the stack of a thread that ran is there only
+// where all of it was copied, and the dump has the number of stops and for how long the program stood.
 func checkRunning(t *testing.T, tk *taker) {
 	t.Helper()
 	d := tk.d

@@ -22,8 +22,8 @@ type Registers struct {
 type Still struct {
 	pid  int
 	held map[int]unix.Signal // with the signal that each is to have when it goes on
-	late []int               // threads that were told to stop, and had not in time
-	// since is when the first was told to stop, stopped when it had.
+	late []int               // threads that were asked to stop, and had not in time
+	// since is when the first thread was asked to stop, stopped when the first had.
 	since, stopped time.Time
 }
 
@@ -51,7 +51,7 @@ func Stilled(pid int, f func(*Still) error) (pause time.Duration, err error) {
 }
 
 // onEndingThread calls f, in a goroutine of its own, on an OS thread that ends with it: all of ptrace's requests must come from one,
-// and when it ends the kernel lets go of what was not to be stopped in time. The main thread does not end: Go parks it.
+// and when it ends the kernel lets go of what could not be stopped in time. The main thread does not end: Go parks it.
 func onEndingThread(f func()) {
 	runtime.LockOSThread()
 	if unix.Gettid() != unix.Getpid() {
@@ -144,7 +144,7 @@ func (s *Still) registers(tid int) (Registers, error) {
 	return r, nil
 }
 
-// interrupt tells a thread to stop.
+// interrupt asks a thread to stop; collect takes notice when it has.
 func (s *Still) interrupt(tid int) error {
 	if _, _, errno := unix.Syscall6(unix.SYS_PTRACE, unix.PTRACE_SEIZE, uintptr(tid), 0, 0, 0, 0); errno != 0 {
 		return fmt.Errorf("stop thread %d: %w", tid, Explain(tid, errno))
@@ -158,7 +158,7 @@ func (s *Still) interrupt(tid int) error {
 	return nil
 }
 
-// collect reports whether a thread that was told to stop has.
+// collect reports whether a thread has stopped that interrupt has asked to.
 func (s *Still) collect(tid int) (there bool, err error) {
 	var status unix.WaitStatus
 	got, err := unix.Wait4(tid, &status, unix.WALL|unix.WNOHANG, nil)

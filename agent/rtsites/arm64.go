@@ -142,7 +142,9 @@ func (arm64) large(allocate []instruction) uint64 {
 					return in.target
 				}
 			case lo, ls:
-				return in.next()
+				if i+1 < len(allocate) {
+					return in.next()
+				}
 			}
 			return 0
 		}

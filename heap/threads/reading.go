@@ -22,8 +22,8 @@ type Thread struct {
 	InCall    uint64 // of a bound thread
 	Cap       int    // index in Reading.Capabilities; −1 if that could not be read
 	Stack     Stack
-	// Stood is set by Check: the thread was as it is throughout.
-	Stood bool
+	// Stood is set by Check: the thread was as it is throughout. Moved is set by it if a collection may have moved the thread.
+	Stood, Moved bool
 	// Late is set if something of it was read that is late (Program.Late).
 	Late bool
 
@@ -381,6 +381,13 @@ func (r *Reader) osid(task uint64) uint64 {
 	return id
 }
 
+// Overtaken reports whether all generations were collected since a reading: nothing that it has read is where it was.
+func (r *Reader) Overtaken(g *Reading) bool {
+	r.pages.forget()
+	_, counts, err := r.generationLists(g.generations)
+	return err == nil && len(counts) == len(g.counts) && counts[len(counts)-1] != g.counts[len(counts)-1]
+}
+
 // Check compares the process's memory with a reading, and sets Thread.Stood and Object.Stood. It
 // returns ErrMoving if a collection has begun since: that moves what is of its generation or a younger one, none of which
 // has stood then. The memory that is compared does not show whether a collection runs that began before the reading.
@@ -401,13 +408,13 @@ func (r *Reader) Check(g *Reading) error {
 	}
 	for i := range g.Threads {
 		t := &g.Threads[i]
-		if t.Stood = t.generation > moved; !t.Stood {
+		if t.Stood, t.Moved = t.generation > moved, t.generation <= moved; t.Moved {
 			continue
 		}
 		var raw [maxTSO]byte
 		var top [16]byte
 		if r.kindOf(t.Address) != ghc.TSO {
-			t.Stood, err = false, ErrMoving
+			t.Stood, t.Moved, err = false, true, ErrMoving
 			continue
 		}
 		t.Stood = r.readTSO(t.Address, &raw, &top) == nil && raw == t.raw && top == t.top

@@ -121,21 +121,7 @@ func profileBuild(t *testing.T, exe string, p ghc.Tested, way ghc.Way) {
 	log, r := record(t, []string{"-e", "cpu-clock,alloc,gc", "-F", "1999", "--max-overhead", "0"}, exe, "20000", "20", "+RTS", "-s")
 	l := readLog(t, log)
 	l.wantWhole(t)
-	haskell, rooted := 0, 0
-	reasons := map[string]int{}
-	for _, s := range l.samples {
-		if !inHaskell(s) && !l.unknownHaskell(s) {
-			continue
-		}
-		haskell++
-		if s.Stop.Complete() {
-			rooted++
-		} else {
-			reasons[s.Stop.String()]++
-		}
-	}
-	t.Logf("%d of %d stacks are complete; the others: %v", rooted, haskell, reasons)
-	wantShareAbove(t, "complete stacks", rooted, haskell, 0.999)
+	l.wantRooted(t)
 
 	hasSymbols := form != ghc.Stripped && form != ghc.Shared && form != ghc.SharedPIE
 	if missing := strings.Contains(r.stderr, "ccagent: gc: not available"); missing == hasSymbols {

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"math"
 	"slices"
 	"strconv"
 	"strings"
@@ -17,17 +18,7 @@ import (
 func crowd(t *testing.T, o testprog.Options, threads, depth int, mode string) (pid int) {
 	t.Helper()
 	cmd := command(t, testprog.Build(t, "crowd", o), fmt.Sprint(threads), fmt.Sprint(depth), mode, "+RTS", "-N2")
-	in, err := cmd.StdinPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	out, err := cmd.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
+	in, out := testprog.Start(t, cmd)
 	t.Cleanup(func() {
 		in.Close()
 		_, _ = io.Copy(io.Discard, out)
@@ -47,16 +38,15 @@ func TestThreadsOfACrowd(t *testing.T) {
 	for _, mode := range []string{"spin", "alloc", "fork"} {
 		t.Run(mode, func(t *testing.T) {
 			pid := crowd(t, testprog.Options{Threaded: true}, threads, depth, mode)
-			least := 1.0
+			least := math.Inf(1)
 			for range 3 {
 				d := dumpThreads(t, pid)
-				least = min(least, d.Pause)
+				least = min(least, d.Pause/d.Seconds)
 				checkCrowd(t, d, threads, depth, mode)
 			}
-			t.Logf("stopped for %.2f ms", 1e3*least)
-			// Of three pauses one is not that of a busy machine. Reading 10,000 stacks takes several times as long.
-			if least > 0.03 {
-				t.Errorf("the program was stopped for %v s", least)
+			// On a busy machine either may be longer than it would take by itself: of three, one is not.
+			if least >= 1 {
+				t.Errorf("the program was stopped for as long as reading took, or longer (%.2f of it)", least)
 			}
 		})
 	}

@@ -28,17 +28,7 @@ func startAsked(t *testing.T, exe string, args ...string) *asked {
 	t.Helper()
 	cmd := exec.Command(exe, args...)
 	cmd.Dir = "/"
-	in, err := cmd.StdinPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	out, err := cmd.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
+	in, out := testprog.Start(t, cmd)
 	t.Cleanup(func() {
 		cmd.Process.Kill()
 		cmd.Wait()

@@ -112,6 +112,27 @@ func readLog(t *testing.T, path string) *capturedLog {
 	return l
 }
 
+// wantRooted fails unless nearly every stack of Haskell code is walked to its root.
+func (l *capturedLog) wantRooted(t *testing.T) (haskell int) {
+	t.Helper()
+	rooted := 0
+	reasons := map[string]int{}
+	for _, s := range l.samples {
+		if !inHaskell(s) && !l.unknownHaskell(s) {
+			continue
+		}
+		haskell++
+		if s.Stop.Complete() {
+			rooted++
+		} else {
+			reasons[s.Stop.String()]++
+		}
+	}
+	t.Logf("%d of %d stacks are complete; the others: %v", rooted, haskell, reasons)
+	wantShareAbove(t, "complete stacks", rooted, haskell, 0.999)
+	return haskell
+}
+
 // wantWhole fails unless the log was finished and nothing in it is damaged.
 func (l *capturedLog) wantWhole(t *testing.T) {
 	t.Helper()

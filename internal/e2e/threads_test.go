@@ -31,6 +31,7 @@ type dumped struct {
 		Stack     []frame  `json:"stack"`
 	} `json:"threads"`
 	Deadlocks [][]uint64 `json:"deadlocks"`
+	Seconds   float64    `json:"seconds"`
 	Pause     float64    `json:"pause_seconds"`
 	Queues    []struct {
 		Object    string   `json:"object"`
@@ -96,17 +97,7 @@ func stand(t *testing.T, o testprog.Options, args ...string) *standing {
 // the test. The lines before are for each.
 func standsStill(t *testing.T, cmd *exec.Cmd, each func(line string)) {
 	t.Helper()
-	in, err := cmd.StdinPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	out, err := cmd.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
+	in, out := testprog.Start(t, cmd)
 	t.Cleanup(func() {
 		in.Close()
 		_, _ = io.Copy(io.Discard, out)
