@@ -170,6 +170,15 @@ func (c *compiler) fault(err *EntryError) {
 // read runs all entries of a section.
 func (c *compiler) read(s *section) error {
 	commons := map[int]*common{} // by offset; nil = malformed
+	common := func(off int) *common {
+		g, ok := commons[off]
+		if !ok {
+			g = c.readCommon(s, off)
+			commons[off] = g
+		}
+		return g
+	}
+	last := 0 // the offset of the last common information
 	for off := 0; off < len(s.data); {
 		h, fault := s.next(off)
 		if fault != nil {
@@ -179,13 +188,19 @@ func (c *compiler) read(s *section) error {
 			return nil
 		}
 		off = h.end
+		if h.cie {
+			last = h.off
+		}
 		if fault != nil || h.cie {
 			continue
 		}
-		g, ok := commons[h.cieOff]
-		if !ok {
-			g = c.readCommon(s, h.cieOff)
-			commons[h.cieOff] = g
+		g := common(h.cieOff)
+		// GHC's frame descriptions name the start of their object's section, which no relocation moves when it is linked: in
+		// a program whose first object is C code that is C's common information.
+		if h.cieOff == 0 && last != 0 && !s.eh {
+			if own := common(last); own != nil && own.haskell {
+				g = own
+			}
 		}
 		if g == nil {
 			c.fault(s.fault(h.off, "no usable common information at %#x", h.cieOff))

@@ -188,6 +188,28 @@ func TestHaskellDescriptions(t *testing.T) {
 	}
 }
 
+// GHC's frame descriptions name the first common information of the section, also where that is an object's of C code; its own, which
+// stands before them, holds. C code's descriptions behind that keep theirs.
+func TestHaskellBehindC(t *testing.T) {
+	f := frames{}
+	c := f.cie("", -8, regnum.AMD64_Rip, cRules...)
+	f.fde(c, false, textAddr, 0x10)
+	ghcCommon(&f)
+	f.fde(0, false, textAddr+0x1f, 8)
+	c = f.cie("", -8, regnum.AMD64_Rip, frame.DW_CFA_def_cfa, regnum.AMD64_Rsp, 16, frame.DW_CFA_offset|regnum.AMD64_Rip, 1)
+	f.fde(c, false, textAddr+0x40, 0x10)
+	m := image{text: make([]byte, 0x200), dbg: f.b}
+	table, err := m.compile(DefaultLimits)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for off, want := range map[uint64]Rule{0: cFrame(KindFrame, regnum.AMD64_Rsp, 8), 0x20: haskell(0), 0x40: cFrame(KindFrame, regnum.AMD64_Rsp, 16)} {
+		if got := table.Lookup(textAddr + off); got != want {
+			t.Errorf("at %#x: %v, want %v", off, got, want)
+		}
+	}
+}
+
 // Without section headers .eh_frame is found by way of its header's segment.
 func TestFrameHeaderSegment(t *testing.T) {
 	f := frames{eh: true}

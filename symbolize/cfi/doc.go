@@ -33,6 +33,9 @@
 //   - Ranges. GHC ≤ 9.0 ends an FDE's range after the procedure's first block
 //     while its rows go on. If any row of the file lies beyond its range, all of
 //     GHC's ranges are extended to where the next FDE, symbol or section is.
+//   - Common information. An FDE names the start of its object's section, which no
+//     relocation moves when objects are linked: the first object's, of C code perhaps (musl's
+//     start files). It is the last one before the FDE.
 //   - Info offset. What has an info table begins one byte early: harmless, as
 //     that byte is never executed.
 //   - Operands. The "_sf" instructions' operands are not divided by the data
@@ -48,7 +51,7 @@
 //   - Update frames. Once a thunk's code has pushed its update frame, the rows
 //     say that the caller is beyond it: the update frame would be missing.
 //
-// The first four are repaired while reading. The last two, and code without
+// The first five are repaired while reading. The last two, and code without
 // rows (distributions' libraries are built without -g), need the code itself.
 //
 // # Rows from code
