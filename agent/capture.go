@@ -60,6 +60,7 @@ type capture struct {
 	begun time.Time // when the log's time began, and as much later as that was paused
 	sum   Summary
 	cost  eventlog.AgentCost // as it was measured last
+	dump  *dumping           // nil while no threads are read
 }
 
 // Run captures until the target ends, Options.Duration passes or stop is
@@ -266,6 +267,7 @@ func (c *capture) pace() time.Duration {
 
 // follow captures until something ends it.
 func (c *capture) follow() (eventlog.EndReason, error) {
+	defer c.endDump()
 	flushed := c.begun
 	for {
 		ended, err := c.target.EndedWithin(c.pace())
@@ -280,6 +282,9 @@ func (c *capture) follow() (eventlog.EndReason, error) {
 		}
 		if err := c.engine.Throttle(); err != nil {
 			return eventlog.EndFailed, fmt.Errorf("keep the budget: %w", err)
+		}
+		if err := c.stepDump(); err != nil {
+			return eventlog.EndFailed, fmt.Errorf("write a dump of threads: %w", err)
 		}
 		if t := time.Now(); t.Sub(flushed) >= flushInterval {
 			flushed = t

@@ -57,6 +57,10 @@ type Options struct {
 	// error ends the capture.
 	Started func(log *os.File, pid int) error
 
+	// Dumps, if not nil, asks for dumps of what the target's threads do, into the log. What it receives is answered once, when
+	// the dump has been flushed, or with why there is none; it must have room for the answer.
+	Dumps <-chan chan<- error
+
 	// Finishing, if not nil, is called when the log is to be finished, and no program that
 	// was started runs any more.
 	Finishing func()

@@ -78,6 +78,8 @@ func (a *App) why(act keymap.Action) string {
 			return "the log does not grow, or is not followed; see ccview --follow"
 		}
 		return ""
+	case keymap.Threads:
+		return a.log.whyNoDump()
 	case keymap.Metric:
 		if nextEvent(c) == c.Event {
 			return "the log has samples of one event only"
@@ -216,6 +218,9 @@ func (a *App) do(b *keymap.Binding) tea.Cmd {
 		a.serve()
 	case keymap.Reload:
 		return a.log.reload(a.shown())
+	case keymap.Threads:
+		a.say("reading the threads …", false)
+		return a.log.dump(len(c.Profile.Dumps))
 	case keymap.Pause:
 		a.log.live.paused = !a.log.live.paused
 	case keymap.Code:

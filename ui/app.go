@@ -192,6 +192,8 @@ func (a *App) handle(msg tea.Msg) tea.Cmd {
 		return a.log.poll(a.shown())
 	case grownMsg:
 		return a.grown(msg)
+	case dumpedMsg:
+		a.dumped(msg)
 	case editedMsg:
 		if msg.err != nil {
 			a.say(fmt.Sprintf("edit: %v", msg.err), true)

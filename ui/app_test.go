@@ -54,7 +54,7 @@ func (s *session) run(cmd tea.Cmd) {
 		for _, c := range msg {
 			s.run(c)
 		}
-	case loadedMsg, progressMsg, dataMsg, editedMsg, feedMsg, pollMsg, grownMsg, reloadMsg, exportedMsg, sideMsg:
+	case loadedMsg, progressMsg, dataMsg, editedMsg, feedMsg, pollMsg, grownMsg, reloadMsg, exportedMsg, sideMsg, dumpedMsg:
 		s.send(msg)
 	default:
 		s.out = append(s.out, msg)

@@ -43,6 +43,15 @@ func (d *deck) fill(c *screen.Context) {
 	}
 }
 
+// refill makes the screens that a log had nothing for and that it has something for now.
+func (d *deck) refill(c *screen.Context) {
+	for i, k := range kinds {
+		if d.screens[i] == nil && (k.Off == nil || k.Off(c) == "") {
+			d.screens[i] = k.New(c)
+		}
+	}
+}
+
 // current returns the screen that is shown.
 func (d *deck) current() screen.Screen { return d.screens[d.at] }
 

@@ -10,6 +10,7 @@ import (
 
 	"ccagent/profile"
 	"ccagent/profile/columns"
+	"ccagent/ui/keymap"
 	"ccagent/ui/model"
 	"ccagent/ui/screen"
 )
@@ -35,7 +36,18 @@ type live struct {
 	path   string // of the log that a rotated capture goes on in; empty for the source's own
 	paused bool
 	took   time.Duration // reading and computing, the last time
+	dump   dumpState
+	dumps  int // there were when a dump was asked for
 }
+
+// dumpState is how far a dump of threads has come that was asked for.
+type dumpState uint8
+
+const (
+	dumpNone    dumpState = iota
+	dumpAsked             // it is being written
+	dumpWritten           // and is to be read from the log yet
+)
 
 // Messages of a log that is followed.
 type (
@@ -44,7 +56,8 @@ type (
 		feed *columns.Follower
 		err  error
 	}
-	grownMsg struct {
+	dumpedMsg struct{ err error } // a dump of threads was written into the log
+	grownMsg  struct {
 		feed  *columns.Follower
 		state columns.FollowState
 		err   error
@@ -246,6 +259,50 @@ func (a *App) swap(m grownMsg) {
 	}
 	a.engine, a.busy = m.e, false
 	a.take(m.d)
+	a.deck.refill(c)
+	a.showDump()
+}
+
+// whyNoDump says why what threads do cannot be read now.
+func (l *openLog) whyNoDump() string {
+	switch {
+	case l.src.Dump == nil:
+		return "threads are read by ccagent top, and ccagent threads PID"
+	case l.live.feed == nil || l.live.state != columns.FollowGrowing:
+		return "the capture has ended"
+	case l.live.paused:
+		return "P goes on following the capture"
+	case l.live.dump != dumpNone:
+		return "the threads are being read"
+	}
+	return ""
+}
+
+// dump has the threads read, beside the event loop; the log has so many dumps already.
+func (l *openLog) dump(already int) tea.Cmd {
+	l.live.dump, l.live.dumps = dumpAsked, already
+	ask := l.src.Dump
+	return func() tea.Msg { return dumpedMsg{ask()} }
+}
+
+// dumped notes that a dump is in the log, or says why it is not.
+func (a *App) dumped(m dumpedMsg) {
+	if m.err != nil {
+		a.log.live.dump = dumpNone
+		a.say(m.err.Error(), true)
+		return
+	}
+	a.log.live.dump = dumpWritten
+	a.showDump()
+}
+
+// showDump shows the dump that was asked for when it has been read from the log.
+func (a *App) showDump() {
+	if l := &a.log.live; l.dump == dumpWritten && len(a.c.Profile.Dumps) > l.dumps {
+		l.dump = dumpNone
+		a.deck.show(screenNamed(screen.Dump))
+		a.say("the threads as they were when "+keyTable.Of(keymap.Threads).FirstKey()+" was pressed; "+keyTable.Of(keymap.Threads).FirstKey()+" reads them again", false)
+	}
 }
 
 func (a *App) reloaded(m reloadMsg) {

@@ -1,6 +1,7 @@
 package ui
 
 import (
+	"errors"
 	"os"
 	"path/filepath"
 	"strings"
@@ -197,3 +198,33 @@ func TestChangedLogIsReported(t *testing.T) {
 }
 
 func size(w, h int) tea.WindowSizeMsg { return tea.WindowSizeMsg{Width: w, Height: h} }
+
+// Where the viewer runs the capture, a key has the program's threads read, and shows them as soon as they are in the log.
+func TestThreadsOfAFollowedLog(t *testing.T) {
+	g := follow(t, filepath.Join(t.TempDir(), "nbody.eventlog"))
+	g.log = fixture.Log(t, fixture.Options{Samples: small.Samples, Dump: true})
+	g.send(size(120, 40))
+	g.run(g.app.log.openFeed())
+	g.grow(0.3)
+	g.keys("W")
+	g.has("W: threads are read by ccagent top")
+	asked, problem := 0, errors.New("a collection ran at each attempt")
+	g.app.log.src.Dump = func() error {
+		asked++
+		return problem
+	}
+	g.keys("W")
+	g.has("a collection ran at each attempt")
+	problem = nil
+	g.keys("W")
+	g.has("reading the threads")
+	g.keys("W")
+	g.has("W: the threads are being read")
+	if asked != 2 {
+		t.Errorf("the threads were asked for %d times, want 2", asked)
+	}
+	g.grow(0.6)
+	g.hasNot("1 Haskell thread")
+	g.grow(1)
+	g.has("1 Haskell thread: 1 mvar")
+}

@@ -28,6 +28,8 @@ type Source struct {
 	Follow func() (*columns.Follower, error)
 	// Live is set if names are looked up while the log grows.
 	Live bool
+	// Dump, if not nil, has what the program's threads do now written into the log that is followed. It returns when it is there.
+	Dump func() error
 }
 
 // File is the source that reads a log from a file.

@@ -34,7 +34,8 @@ func topCommand() *cobra.Command {
 		Short: "watch a process, or run a program, in the viewer while it is profiled",
 		Long: `Shows the viewer's screens while the capture runs. Names are looked up beside it,
 and the screens are drawn anew at most once a second; both rest long enough to
-take a small part of one CPU.
+take a small part of one CPU. W reads what every Haskell thread does at that
+moment, which may stop OS threads for milliseconds, and shows it.
 
 A program that top starts reads and writes nothing of the terminal: its output
 goes to the file of --program-output, or nowhere. Leaving the viewer ends such a
@@ -106,10 +107,10 @@ func runTop(ctx context.Context, opts agent.Options, flags *topFlags) error {
 	var warnings []string // printed after the viewer has released the terminal
 	opts.Warn = func(line string) { warnings = append(warnings, line) }
 
-	t := &top{started: make(chan started, 1), ended: make(chan struct{}), stop: make(chan struct{})}
-	opts.Started = t.start
+	t := &top{started: make(chan started, 1), ended: make(chan struct{}), stop: make(chan struct{}), dumps: make(chan chan<- error)}
+	opts.Started, opts.Dumps = t.start, t.dumps
 	go t.capture(ctx, opts)
-	err := ui.Run(ctx, ui.Source{Name: name, Follow: t.follow, Live: true}, ui.Options{
+	err := ui.Run(ctx, ui.Source{Name: name, Follow: t.follow, Live: true, Dump: t.dump}, ui.Options{
 		Theme: flags.theme, ASCII: flags.ascii,
 		Sealed: "top may run with more rights than you have; open the log with ccview (-o FILE keeps it)",
 	})
@@ -134,6 +135,7 @@ type top struct {
 	started chan started
 	stop    chan struct{} // closed to end the capture
 	ended   chan struct{} // closed when the capture has ended
+	dumps   chan chan<- error
 	pid     int
 	sum     *agent.Summary
 	err     error // valid once ended is closed
@@ -170,6 +172,17 @@ func (t *top) follow() (*columns.Follower, error) {
 		return nil, s.err
 	}
 	return columns.Follow(s.log)
+}
+
+// dump has the capture read what the program's threads do.
+func (t *top) dump() error {
+	answer := make(chan error, 1)
+	select {
+	case t.dumps <- answer:
+	case <-t.ended:
+		return agent.ErrCaptureEnded
+	}
+	return <-answer
 }
 
 // leave ends the capture and a program that it started.

@@ -1,8 +1,10 @@
 package e2e
 
 import (
+	"maps"
 	"os/exec"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -84,6 +86,25 @@ func TestTop(t *testing.T) {
 	p.await("status 0")
 	if out, err := exec.Command("pgrep", "-f", exe+" "+endless).CombinedOutput(); err == nil {
 		t.Errorf("the program runs on: %s", out)
+	}
+}
+
+// A key shows what the program's threads do, with names, and the log that is kept has it.
+func TestTopShowsThreads(t *testing.T) {
+	s := stand(t, testprog.Options{Threaded: true, Release: "9.10.3"})
+	dir := t.TempDir()
+	log := filepath.Join(dir, "top.eventlog")
+	p := newPane(t, dir)
+	p.keys(ccagent+" top -o "+log+" "+strconv.Itoa(s.Process.Pid)+"; echo status $?", "Enter")
+	p.await("live PID", "samples kept")
+	p.keys("W")
+	p.await("Haskell threads:", "Main.hs")
+	p.keys("q")
+	p.await("status 0")
+	var d dumped
+	view(t, &d, "threads", log)
+	if got, want := d.said(), dumpThreads(t, s.Process.Pid).said(); !maps.Equal(got, want) {
+		t.Errorf("the log has\n%v\nand the command by itself says\n%v", got, want)
 	}
 }
 

@@ -74,6 +74,7 @@ const (
 	Pause   Action = "pause"
 	Theme   Action = "theme"
 	Reload  Action = "reload"
+	Threads Action = "threads-now"
 	Help    Action = "help"
 	Quit    Action = "quit"
 )
@@ -159,6 +160,7 @@ var common = []Section{
 		{Edit, []string{"e"}, "e", "", "open the line in $VISUAL or $EDITOR"},
 		{Export, []string{"o"}, "o", "", "export this screen or what is kept: text, JSON, folded, pprof, speedscope, Firefox, perf"},
 		{Pause, []string{"P"}, "P", "pause", "stop following a growing log for a while; again: go on"},
+		{Threads, []string{"W"}, "W", "", "read what every Haskell thread does now, and who waits for whom: of a capture that this viewer runs (ccagent top)"},
 		{Reload, []string{"ctrl+l"}, "ctrl-l", "", "read the log again"},
 		{Suspend, []string{"ctrl+z"}, "ctrl-z", "", "suspend; fg comes back"},
 		{Theme, []string{"ctrl+t"}, "ctrl-t", "", "next theme; it is remembered"},
