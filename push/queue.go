@@ -62,6 +62,8 @@ type Queue struct {
 	mu      sync.Mutex
 	waiting []string
 	busy    bool // the first one is being sent
+	spilled time.Time
+	stale   bool // the spill names logs that have been sent since
 	stats   Stats
 	wake    chan struct{} // has one element if something changed
 }
@@ -150,11 +152,23 @@ func (q *Queue) changed() {
 	}
 }
 
+// spillInterval is how often the spill is written while logs are being sent, which does not take long. Those that it
+// names all the same are sent twice if the process is killed.
+const spillInterval = 250 * time.Millisecond
+
+// settle writes the spill if it is stale.
+func (q *Queue) settle() {
+	if q.stale {
+		q.spill()
+	}
+}
+
 // spill writes the names of the logs that wait. A failure costs them if the process ends.
 func (q *Queue) spill() {
 	if q.o.Spill == "" {
 		return
 	}
+	q.spilled, q.stale = time.Now(), false
 	text, err := json.Marshal(q.waiting)
 	if err == nil {
 		next := q.o.Spill + ".new"
@@ -188,6 +202,11 @@ func (q *Queue) Run(ctx context.Context) { q.run(ctx, false) }
 func (q *Queue) Drain(ctx context.Context) { q.run(ctx, true) }
 
 func (q *Queue) run(ctx context.Context, untilEmpty bool) {
+	defer func() {
+		q.mu.Lock()
+		defer q.mu.Unlock()
+		q.settle()
+	}()
 	for ctx.Err() == nil {
 		q.mu.Lock()
 		q.busy = len(q.waiting) > 0
@@ -219,8 +238,10 @@ func (q *Queue) run(ctx context.Context, untilEmpty bool) {
 func (q *Queue) done(path string, dropped Reason, why string) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	q.waiting, q.busy = q.waiting[1:], false
-	q.spill()
+	q.waiting, q.busy, q.stale = q.waiting[1:], false, true
+	if len(q.waiting) == 0 || time.Since(q.spilled) >= spillInterval {
+		q.spill()
+	}
 	if dropped == "" {
 		q.stats.Sent++
 		return
@@ -277,6 +298,9 @@ func (q *Queue) attempted(r *Request, rejected int64, err error) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	q.stats.Attempts++
+	if err != nil {
+		q.settle() // the next attempt may be long in coming
+	}
 	var again *later
 	switch {
 	case err == nil:

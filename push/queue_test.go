@@ -172,6 +172,41 @@ func TestQueueIsBounded(t *testing.T) {
 	}
 }
 
+// The names of logs that wait are not written for each that is sent, but before a pause and at the end.
+func TestQueueSpillsRarely(t *testing.T) {
+	spill := filepath.Join(t.TempDir(), "otlp.json")
+	synctest.Test(t, func(t *testing.T) {
+		var found []string
+		look := func(answer func(*http.Request) (*http.Response, error)) func(*http.Request) (*http.Response, error) {
+			return func(r *http.Request) (*http.Response, error) {
+				text, err := os.ReadFile(spill)
+				if err != nil {
+					t.Error(err)
+				}
+				found = append(found, string(text))
+				return answer(r)
+			}
+		}
+		ctx, stop := context.WithCancel(t.Context())
+		ends := func(r *http.Request) (*http.Response, error) {
+			stop()
+			return nil, r.Context().Err()
+		}
+		q := queue(t, &answers{list: []func(*http.Request) (*http.Response, error){look(taken), look(taken), look(down), look(taken), ends}}, Options{Spill: spill})
+		for _, p := range []string{"a", "b", "c", "d"} {
+			q.Add(p)
+		}
+		q.Run(ctx)
+		all, rest := `["a","b","c","d"]`, `["c","d"]`
+		if want := []string{all, all, all, rest}; !slices.Equal(found, want) {
+			t.Errorf("while sending: %q, want %q", found, want)
+		}
+	})
+	if text, err := os.ReadFile(spill); err != nil || string(text) != `["d"]` {
+		t.Errorf("%q is left: %v", text, err)
+	}
+}
+
 // A log that is never taken is given up where that is asked for, and what waits behind it is not tried.
 func TestQueueGivesUp(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
