@@ -79,7 +79,7 @@ func (a *allocation) read(ai *image) (r reading, err error) {
 	}
 	before, large, err := ai.readCycle()
 	r.words, r.known = ai.readTotal(&r.account)
-	if again, _, errAgain := ai.readCycle(); err == nil && errAgain == nil && before == again && r.known && 8*r.words > before {
+	if again, errAgain := ai.readCollected(); err == nil && errAgain == nil && before/8 == again && r.known && 8*r.words > before {
 		r.cycleAll = 8*r.words - before
 		r.cycleLarge = min(large, r.cycleAll)
 	}
