@@ -117,7 +117,7 @@ func (c *capture) heap(ctx context.Context, im *process.Image, o *HeapOptions, s
 		Dangling: found.Dangling, PauseNs: uint64(taken.Pause), TookNs: uint64(time.Since(begun)), Beside: beside,
 		CAFs: found.AllRoots[graph.CAF], Threads: found.AllRoots[graph.Thread], StablePtrs: found.AllRoots[graph.StablePointer],
 		Weaks: found.AllRoots[graph.WeakPointer], Notes: notesOf(found, beside), AtRest: taken.AtRest,
-		Complete: !taken.AtRest || taken.Running == 0,
+		Complete: !taken.AtRest || taken.Unknown == 0,
 	}
 	w := graphWriter{c: c, im: im, tables: r.Tables, registry: closures.NewRegistry(), time: taken.Time}
 	return w.write(sum.Graph, found)

@@ -21,7 +21,7 @@ type HeapGraph struct {
 	// AtRest is set if the process was stopped between collections: garbage was counted too.
 	AtRest bool
 	// Complete is set if all roots are known. Of a process that was stopped between collections they are not
-	// while a thread ran Haskell code: what it holds in registers is reached from none that is.
+	// where a thread ran Haskell code and its registers did not tell what it holds: that is reached from none that is.
 	Complete bool
 }
 

@@ -19,6 +19,8 @@ type Copy struct {
 	// Filling are the starts of blocks that capabilities fill with pinned byte arrays.
 	Filling []uint64
 	AtRest  bool // garbage was copied too
+	// Running are threads that ran Haskell code, if AtRest.
+	Running []heap.Running
 	// Segments are what is mapped of the process's modules. Of data that the program may have changed
 	// the file has a copy.
 	Segments []Segment

@@ -82,6 +82,10 @@ func (c *copier) look(ctx context.Context, r *Reader, census *Census, o Options,
 		if err != nil {
 			return later, fmt.Errorf("read the nurseries: %w", err)
 		}
+		for start, g := range c.nursery {
+			extend(g, census.Running)
+			extend(d.Group(start), census.Running)
+		}
 	}
 	if c.drawing != nil {
 		c.beside = true

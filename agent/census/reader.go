@@ -25,6 +25,8 @@ type Reader struct {
 	Profiled bool
 
 	threaded bool
+	layout   ghc.Layout
+	run      runCode
 	segments []Segment
 	vars     rtsites.Heap // run-time addresses
 	found    *Found       // in place of vars, if it is not nil
@@ -133,8 +135,9 @@ func NewReader(im *process.Image, vars *rtsites.Heap) *Reader {
 	frozen := process.NewImage(im.PID, im.Incarnation)
 	frozen.Mappings = slices.Clone(im.Mappings)
 	r.Tables = closures.NewTables(r.Profiled, frozen.MappingOf)
-	layout, _ := ghc.LayoutOf(b.GHCVersion, b.Profiled(), b.Threaded())
-	r.pinned = ghc.BaseOfCapability + uint64(layout.PinnedBlocks) - 8
+	r.layout, _ = ghc.LayoutOf(b.GHCVersion, b.Profiled(), b.Threaded())
+	r.run = newRunCode(im)
+	r.pinned = ghc.BaseOfCapability + uint64(r.layout.PinnedBlocks) - 8
 	bias := im.BiasOf(im.RTS)
 	for _, at := range []*uint64{&r.vars.Generations, &r.vars.OldestGeneration, &r.vars.Space, &r.vars.Collect, &r.vars.CollectEnd, &r.vars.Array, &r.vars.Count, &r.vars.Main, &r.vars.Stable, &r.vars.StableSize, &r.vars.Nurseries, &r.vars.NurseryCount, &r.vars.NextNursery, &r.vars.FreeSpace} {
 		if *at != 0 {

@@ -39,7 +39,7 @@ func (r *Reader) Blocks(ctx context.Context) (*Census, error) {
 		census.AtRest = true
 		var err error
 		census.Pause, err = hold.Stilled(r.PID, func(s *hold.Still) error {
-			if err := r.stand(s, census); err != nil {
+			if err := r.stand(s, census, false); err != nil {
 				return err
 			}
 			var err error
@@ -67,16 +67,22 @@ func tried(ctx context.Context, take func() (*Census, error)) (c *Census, err er
 	return nil, err
 }
 
-// stand stops all threads where no collection is under way, which is the census's time.
-func (r *Reader) stand(s *hold.Still, census *Census) error {
-	waiting, err := r.stopAll(s)
+// stand stops all threads where no collection is under way, which is the census's time. Where it is to follow pointers, it reads
+// what threads hold that run.
+func (r *Reader) stand(s *hold.Still, census *Census, follow bool) error {
+	threads, err := r.stopAll(s)
 	if err != nil {
 		return err
 	}
-	if census.Running, err = r.noCollection(waiting); err != nil {
+	running, err := r.noCollection(threads)
+	if err != nil {
 		return err
 	}
 	census.Time = perf.Monotonic()
+	census.Running, census.Unknown = nil, len(running)
+	if follow {
+		census.Running, census.Unknown = r.running(running, threads)
+	}
 	return nil
 }
 
@@ -88,17 +94,26 @@ func (r *Reader) atRest(ctx context.Context, o Options) (*Census, error) {
 	defer c.free()
 	census := newCensus(r, o)
 	census.AtRest = true
-	census.Pause, err = hold.Stilled(r.PID, func(s *hold.Still) error {
-		if o.MaxPause > 0 {
-			defer overhead.Hasten()()
-		}
-		since := perf.Monotonic()
-		if err := r.stand(s, census); err != nil {
+	for try := 1; ; try++ {
+		census.Pause, err = hold.Stilled(r.PID, func(s *hold.Still) error {
+			if o.MaxPause > 0 {
+				defer overhead.Hasten()()
+			}
+			since := perf.Monotonic()
+			if err := r.stand(s, census, o.Keep > 0); err != nil {
+				return err
+			}
+			if o.Keep > 0 && census.Unknown > 0 && try < knownTries {
+				return errUnknown
+			}
+			later, err = c.look(ctx, r, census, o, since, later)
 			return err
+		})
+		if !errors.Is(err, errUnknown) {
+			break
 		}
-		later, err = c.look(ctx, r, census, o, since, later)
-		return err
-	})
+		time.Sleep(restPause)
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -108,10 +123,15 @@ func (r *Reader) atRest(ctx context.Context, o Options) (*Census, error) {
 	return census, nil
 }
 
-// stopAll stops all threads, also those that others start meanwhile, and says which of them waited in
-// the kernel.
-func (r *Reader) stopAll(s *hold.Still) (waiting map[int]bool, err error) {
-	waiting = map[int]bool{}
+// knownTries is how often a program is stopped until the registers of all its threads that run tell what they hold: for moments,
+// as where a thread begins to run, they do not.
+const knownTries = 5
+
+var errUnknown = errors.New("what a thread that runs holds is not known")
+
+// stopAll stops all threads, also those that others start meanwhile.
+func (r *Reader) stopAll(s *hold.Still) (all map[int]*stopped, err error) {
+	all = map[int]*stopped{}
 	for fresh := true; fresh; {
 		fresh = false
 		list, err := procfs.Threads(r.PID)
@@ -119,10 +139,11 @@ func (r *Reader) stopAll(s *hold.Still) (waiting map[int]bool, err error) {
 			return nil, fmt.Errorf("stop process %d: %w", r.PID, err)
 		}
 		for _, t := range list {
-			if _, known := waiting[t.TID]; known || t.State == 'Z' || t.State == 'X' {
+			if all[t.TID] != nil || t.State == 'Z' || t.State == 'X' {
 				continue
 			}
-			if _, err := s.Stop(t.TID); err != nil {
+			registers, err := s.Stop(t.TID)
+			if err != nil {
 				var traced *hold.TracedError
 				switch {
 				case errors.Is(err, hold.ErrEnded):
@@ -132,47 +153,47 @@ func (r *Reader) stopAll(s *hold.Still) (waiting map[int]bool, err error) {
 				}
 				return nil, fmt.Errorf("%w: %w", ErrBusy, err) // on a busy machine it may not get its turn in time
 			}
-			waiting[t.TID], fresh = t.State == 'S', true
+			all[t.TID], fresh = &stopped{registers, t.State == 'S'}, true
 		}
 	}
-	if len(waiting) == 0 {
+	if len(all) == 0 {
 		return nil, hold.ErrEnded
 	}
-	return waiting, nil
+	return all, nil
 }
 
 // noCollection makes sure that no collection is under way in a program whose threads are all stopped.
 // One needs all capabilities, so none is if a capability runs Haskell code, or belongs to no OS
-// thread; and none works if all threads waited. running is how many capabilities run Haskell code.
-func (r *Reader) noCollection(waiting map[int]bool) (running int, err error) {
+// thread; and none works if all threads waited. running are the BaseRegs of capabilities that run Haskell code.
+func (r *Reader) noCollection(threads map[int]*stopped) (running []uint64, err error) {
 	all, err := r.capabilities()
 	if err != nil {
-		return 0, fmt.Errorf("read the run-time system's capabilities: %w", err)
+		return nil, fmt.Errorf("read the run-time system's capabilities: %w", err)
 	}
 	free := false
 	for _, c := range all {
 		var in [1]byte
 		if _, err := r.Memory.ReadAt(in[:], int64(c+ghc.BaseOfCapability+ghc.BaseInHaskell)); err != nil {
-			return 0, err
+			return nil, err
 		}
 		task, err := r.Memory.Word(c + ghc.BaseOfCapability + ghc.BaseRunningTask)
 		if err != nil {
-			return 0, err
+			return nil, err
 		}
 		if in[0] != 0 {
-			running++
+			running = append(running, c+ghc.BaseOfCapability)
 		}
 		free = free || r.threaded && task == 0
 	}
-	if running > 0 || free {
+	if len(running) > 0 || free {
 		return running, nil
 	}
-	for _, w := range waiting {
-		if !w {
-			return 0, ErrBusy
+	for _, t := range threads {
+		if !t.waited {
+			return nil, ErrBusy
 		}
 	}
-	return 0, nil
+	return nil, nil
 }
 
 // A current is a list of blocks in which a capability allocates, and the one that it fills, by the addresses of their

@@ -52,8 +52,10 @@ type Census struct {
 	Manner Manner
 	// AtRest is set if the program was stopped where it was: garbage is counted too.
 	AtRest bool
-	// Running is how many threads ran Haskell code when the program was stopped where it was.
-	Running     int
+	// Running are the threads that ran Haskell code when the program was stopped where it was, if they were asked for
+	// (Options.Keep); Unknown is how many did of which it is not known what they held.
+	Running     []heap.Running
+	Unknown     int
 	Time        uint64 // CLOCK_MONOTONIC when the program was stopped, ns
 	Pause       time.Duration
 	Descriptors *Descriptors
@@ -258,7 +260,8 @@ func (c *copier) finish(ctx context.Context, r *Reader, census *Census, o Option
 		return err
 	}
 	if census.Copy = c.takeKept(); census.Copy != nil {
-		census.Copy.Filling, census.Copy.AtRest = census.Descriptors.Filling, census.AtRest
+		census.Copy.Filling, census.Copy.AtRest, census.Copy.Running = census.Descriptors.Filling, census.AtRest, census.Running
+		r.prune(census.Descriptors, census.Running)
 	}
 	return nil
 }
@@ -326,7 +329,7 @@ func (c *Census) check() error {
 	for _, n := range c.Tally.Counts() {
 		words += n.Words
 	}
-	if unread := c.Tally.Unread; unread > words/unreadPart+ghc.BlockBytes/8 || c.Manner == Exact && !c.AtRest && unread > 0 {
+	if unread := c.Tally.Unread; unread > words/unreadPart+uint64(1+len(c.Running))*ghc.BlockBytes/8 || c.Manner == Exact && !c.AtRest && unread > 0 {
 		return fmt.Errorf("%w: %d words are no closures", ErrContradiction, unread)
 	}
 	return nil

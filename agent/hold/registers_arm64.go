@@ -8,7 +8,7 @@ func registers(tid int) (Registers, error) {
 	if err := unix.PtraceGetRegSetArm64(tid, ntPRStatus, &r); err != nil {
 		return Registers{}, err
 	}
-	return Registers{PC: r.Pc, Base: r.Regs[19], Sp: r.Regs[20]}, nil
+	return Registers{PC: r.Pc, Base: r.Regs[19], Sp: r.Regs[20], Hp: r.Regs[21], CSp: r.Sp, General: r.Regs[:]}, nil
 }
 
 // ntPRStatus is NT_PRSTATUS (elf.h), the set of general registers.

@@ -15,6 +15,10 @@ import (
 type Registers struct {
 	PC       uint64
 	Base, Sp uint64 // of the STG machine, if the thread runs Haskell code
+	Hp       uint64
+	CSp      uint64   // C's stack pointer
+	Thread   uint64   // pthread_t, where a register has it
+	General  []uint64 // all that may hold an address
 }
 
 // Still holds threads of a process. Its methods may be called in the function that Stilled calls

@@ -53,7 +53,7 @@ var errRequest = errors.New("the request contradicts itself")
 
 // snapshot maps the copy. Modules' files are read and not mapped: they may be truncated meanwhile.
 func snapshot(req *request, files []*os.File) (*graph.Snapshot, error) {
-	s := &graph.Snapshot{GHCVersion: req.GHCVersion, Profiled: req.Profiled, Threaded: req.Threaded, Stable: req.Stable, Filling: req.Filling, AtRest: req.AtRest}
+	s := &graph.Snapshot{GHCVersion: req.GHCVersion, Profiled: req.Profiled, Threaded: req.Threaded, Stable: req.Stable, Filling: req.Filling, AtRest: req.AtRest, Running: req.Running}
 	if len(files) == 0 || req.Size == 0 || req.Groups > req.Size/groupBytes || req.GroupsAt > req.Size-req.Groups*groupBytes {
 		return nil, errRequest
 	}

@@ -12,6 +12,7 @@ import (
 
 	"ccagent/agent/census"
 	"ccagent/agent/process"
+	"ccagent/heap"
 	"ccagent/heap/graph"
 	"ccagent/internal/sandbox"
 )
@@ -24,6 +25,7 @@ type request struct {
 	Limit              uint64 // bytes
 	Segments           []segment
 	Stable, Filling    []uint64
+	Running            []heap.Running
 	// Groups is where the copy has its descriptors of groups, and how many.
 	GroupsAt, Groups uint64
 	Size             uint64 // of the copy
@@ -54,7 +56,7 @@ const (
 func Analyse(ctx context.Context, im *process.Image, c *census.Copy, memory uint64) (*graph.Result, error) {
 	b := &im.RTS.Binary
 	memory, less := sandbox.FitMemory(memory)
-	req := request{GHCVersion: b.GHCVersion, Profiled: b.Profiled(), Threaded: b.Threaded(), Limit: memory / 4 * 3, Stable: c.Stable, Filling: c.Filling, AtRest: c.AtRest}
+	req := request{GHCVersion: b.GHCVersion, Profiled: b.Profiled(), Threaded: b.Threaded(), Limit: memory / 4 * 3, Stable: c.Stable, Filling: c.Filling, AtRest: c.AtRest, Running: c.Running}
 	files := []*os.File{c.File}
 	numbers := map[*process.Module]int{}
 	end, err := appendGroups(c, &req)

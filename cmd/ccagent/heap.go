@@ -29,9 +29,10 @@ func heapCommand() *cobra.Command {
 		Long: `Count what is live in the heap of a running process, by closure type and
 constructor, as +RTS -hT does of a program that was started so. The process is
 stopped for a moment at the end of its next major collection, and runs on. One that
-makes none in --wait is stopped where it is, and garbage is counted too. Where one of
-its threads runs Haskell code at that moment, --graph does not know what that thread
-alone holds: with --wait 60s there may be a collection, where all is known.
+makes none in --wait is stopped where it is, and garbage is counted too. What a
+thread holds that runs Haskell code at that moment, --graph finds by its registers and
+its stack. Which of their words are pointers is not known: garbage to which one leads
+by chance counts as held. With --wait 60s there may be a collection.
 
 What was found is a log with a heap profile of one census: ccview heap FILE shows
 it, and so do tools that read eventlogs. Nothing of what closures hold is in it.`,
@@ -95,7 +96,7 @@ func graphLine(g *eventlog.HeapGraph) string {
 	if g.Unreached > 0 {
 		line += fmt.Sprintf("; %s were reached from none of these", bytesAmount(int64(g.UnreachedBytes)))
 		if g.AtRest && !g.Complete {
-			line += ": a thread ran Haskell code, and what it alone holds counts as unreached. --wait 60s waits longer for a major collection, where all is known"
+			line += ": a thread ran, its registers did not tell what it holds, and what it alone does counts as unreached. --wait 60s waits longer for a major collection, where all is known"
 		}
 	}
 	return line

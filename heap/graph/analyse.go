@@ -35,6 +35,7 @@ type analysis struct {
 	found func(node uint32)
 
 	filling                      []uint64
+	running                      []heap.Running
 	dangling, outside, badFrames uint64
 	cut                          bool
 }
@@ -54,7 +55,7 @@ func (a *analysis) pointer(p uint64) {
 	}
 	if node := a.nodes.node(p); node != 0 {
 		a.found(node)
-	} else if !a.isFilling(p) {
+	} else if !a.isFilling(p) && !a.unwritten(a.here) {
 		a.dangling++
 	}
 }
@@ -75,7 +76,7 @@ func Analyse(s *Snapshot, limit uint64) (*Result, error) {
 	l, _ := ghc.LayoutOf(s.GHCVersion, s.Profiled, s.Threaded)
 	a := &analysis{
 		layout: layout{l, int(l.Header) / 8}, threaded: s.Threaded, atRest: s.AtRest, modules: newModules(s.Regions), seen: map[uint64]bool{},
-		filling: s.Filling,
+		filling: s.Filling, running: s.Running,
 	}
 	a.tables = tables{modules: a.modules, profiled: s.Profiled, known: map[uint64]*table{}}
 	a.nodes.layout, _ = heap.LayoutOf(s.GHCVersion, s.Profiled, s.Threaded)
@@ -90,6 +91,11 @@ func Analyse(s *Snapshot, limit uint64) (*Result, error) {
 			a.root(Root{Kind: StablePointer, Number: uint64(i), node: node})
 		} else {
 			a.static(p &^ pointerTag)
+		}
+	}
+	for i := range a.running {
+		for _, at := range a.running[i].Code {
+			a.code(at)
 		}
 	}
 	a.statics()
@@ -136,8 +142,8 @@ func (a *analysis) connect(limit uint64) error {
 			if t == nil {
 				return
 			}
-			a.special(node, t, w)
 			a.here = n.startOf(&n.blocks[i], w)
+			a.special(node, t, a.here, w)
 			a.follow(t, w)
 		})
 		if err := a.fits(limit); err != nil {

@@ -1,6 +1,7 @@
 package graph
 
 import (
+	"ccagent/heap"
 	"ccagent/internal/ghc"
 )
 
@@ -47,8 +48,13 @@ func (a *analysis) follow(t *table, w []uint64) {
 		a.fields(w, h, 1)
 	case k == ghc.TSO:
 		a.thread(w)
+		if run := a.runs(func(run *heap.Running) bool { return run.TSO == a.here }); run != nil {
+			a.maybe(run.Held)
+		}
 	case k == ghc.Stack:
-		if frames := a.stackOf(w); frames != nil {
+		if run := a.runs(func(run *heap.Running) bool { return run.Stack == a.here }); run != nil {
+			a.runningStack(run)
+		} else if frames := a.stackOf(w); frames != nil {
 			a.frames(frames)
 		}
 	case k == ghc.TRecChunk && len(w) >= h+2:

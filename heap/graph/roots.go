@@ -118,10 +118,13 @@ func (a *analysis) root(r Root) {
 
 // special takes note of what a closure means besides its pointers: threads and weak pointers are
 // roots.
-func (a *analysis) special(node uint32, t *table, w []uint64) {
+func (a *analysis) special(node uint32, t *table, at uint64, w []uint64) {
 	h := a.layout.header
 	switch t.kind {
 	case ghc.TSO:
+		if a.unwritten(at) { // threads are made by C, elsewhere
+			return
+		}
 		l := &a.layout
 		if i := int(l.TSOWhatNext); a.atRest && i/8 < len(w) {
 			if next := w[i/8] >> (i % 8 * 8) & 0xffff; next == ghc.ThreadComplete || next == ghc.ThreadKilled {

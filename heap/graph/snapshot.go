@@ -39,6 +39,8 @@ type Snapshot struct {
 	Filling []uint64
 	// AtRest is set if the heap was copied between collections: threads that have ended are no roots.
 	AtRest bool
+	// Running are threads that ran Haskell code then.
+	Running []heap.Running
 }
 
 // modules reads the program's modules by run-time addresses.

@@ -10,6 +10,19 @@ const (
 	BaseRet            = 912 // rRet: why a thread returned to the scheduler
 )
 
+// BaseRegisters is how many words from BaseReg on are R1 to R10, for those that are in no machine register.
+const BaseRegisters = 10
+
+// StgRun (rts/StgCRun.c) calls Haskell code: it makes room on the C stack for what that code keeps there, below what C is to find
+// again, and its return address. Haskell code leaves C's stack pointer at the lower end of that room.
+const (
+	RunRoom   = 16384
+	RunReturn = RunRoom + 48
+)
+
+// RunCode is how StgRun begins on x86-64, from 8.10 to 9.10: sub $48,%rsp; mov %rsp,%rax; sub $16384,%rsp.
+var RunCode = []byte{0x48, 0x83, 0xec, 0x30, 0x48, 0x89, 0xe0, 0x48, 0x81, 0xec, 0x00, 0x40, 0x00, 0x00}
+
 // BaseOfCapability is where a Capability's StgRegTable begins, behind its StgFunTable
 // (rts/Capability.h). The other fields are counted from there: from BaseReg.
 const (

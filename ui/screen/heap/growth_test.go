@@ -109,15 +109,15 @@ func TestGrowthUnexplained(t *testing.T) {
 	r := RetainedGrowth{Before: before, After: after}
 	first := "These branches explain 1.00 MiB of the 50.0 MiB by which the heap grew: 49.0 MiB more were reached from no root"
 	got := text(r)
-	has(t, got, []string{"150 MiB counted", first, "50.0 MiB (33.3%) in 52 428 800 closures were reached from none of these: garbage, or held by a thread that ran Haskell code", "--wait 60s", "a note"}, "alive by none")
+	has(t, got, []string{"150 MiB counted", first, "50.0 MiB (33.3%) in 52 428 800 closures were reached from none of these: garbage, or held by a thread that ran when the process was stopped", "--wait 60s", "a note"}, "alive by none")
 	if w := growthListing(r).words; !strings.HasPrefix(w, first) {
 		t.Errorf("the sentence of growth is %q", w)
 	}
-	has(t, text(Retained{Profile: after}), []string{"150 MiB counted", "ran Haskell code"}, " alive in ")
+	has(t, text(Retained{Profile: after}), []string{"150 MiB counted", "registers did not tell"}, " alive in ")
 	if w := retainedListing(after).words; !strings.HasPrefix(w, "33.3% was reached from no root; ") {
 		t.Errorf("the sentence is %q", w)
 	}
-	has(t, text(Retained{Profile: before}), []string{"garbage, for the process was stopped between collections"}, "ran Haskell code")
+	has(t, text(Retained{Profile: before}), []string{"garbage, for the process was stopped between collections"}, "registers did not tell")
 	if w := retainedListing(before).words; strings.Contains(w, "no root") {
 		t.Errorf("the sentence of a census that was reached is %q", w)
 	}

@@ -199,7 +199,7 @@ func graphNotes(g *columns.HeapGraph) []string {
 	case g.AtRest && g.Complete:
 		why = "garbage, for the process was stopped between collections"
 	case g.AtRest:
-		why = "garbage, or held by a thread that ran Haskell code when the process was stopped: what such a thread alone holds counts as unreached. ccagent heap --graph --wait 60s waits longer for a major collection, where all is known"
+		why = "garbage, or held by a thread that ran when the process was stopped, and whose registers did not tell what it holds. ccagent heap --graph --wait 60s waits longer for a major collection, where all is known"
 	}
 	return append([]string{fmt.Sprintf("%s (%s) in %s were reached from none of these: %s", format.Bytes(g.UnreachedBytes), format.Percent(format.Ratio(g.UnreachedBytes, g.Bytes)), format.Plural(g.Unreached, "closure"), why)}, notes...)
 }

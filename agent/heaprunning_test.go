@@ -1,0 +1,94 @@
+package agent
+
+import (
+	"bytes"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"ccagent/eventlog"
+	"ccagent/internal/testprog"
+)
+
+// spinner starts the test program of that name, and returns once it has made its tokens.
+func spinner(t *testing.T, o testprog.Options, args ...string) *exec.Cmd {
+	t.Helper()
+	testprog.NeedRoot(t)
+	cmd := exec.Command(testprog.Build(t, "spinner", o), args...)
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		_ = cmd.Process.Kill()
+		_ = cmd.Wait()
+	})
+	ready := make([]byte, len("ready\n"))
+	if _, err := io.ReadFull(out, ready); err != nil || string(ready) != "ready\n" {
+		t.Fatalf("it says %q, %v", ready, err)
+	}
+	return cmd
+}
+
+// graphOf takes a census at rest with pointers, and returns what it says of the closures of which there are n, and of roots.
+func graphOf(t *testing.T, pid, n int) (sum *HeapSummary, tokens eventlog.HeapBand, roots []eventlog.HeapRoot) {
+	t.Helper()
+	h := HeapOptions{
+		Options: Options{PID: pid, Output: filepath.Join(t.TempDir(), "heap.eventlog"), Warn: func(string) {}},
+		Wait:    time.Millisecond, Graph: true, GraphMemory: 1 << 29,
+	}
+	sum, err := Heap(t.Context(), h)
+	if err != nil {
+		t.Fatal(err)
+	}
+	log, err := os.ReadFile(sum.Log)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for r := eventlog.NewReader(bytes.NewReader(log)); r.Next(); {
+		switch e := r.Record().Event.(type) {
+		case *eventlog.HeapBand:
+			if e.Count == uint64(n) && e.Bytes > tokens.Bytes {
+				tokens = *e
+			}
+		case *eventlog.HeapRoot:
+			roots = append(roots, *e)
+		}
+	}
+	return sum, tokens, roots
+}
+
+// What only a thread that runs holds, in registers, on its stack, in what it has just allocated, or by its code, is alive: as much as the
+// program has made.
+func TestRunningThreadHolds(t *testing.T) {
+	const n = 50000
+	for _, o := range []testprog.Options{{}, {Threaded: true, Release: "9.6.6"}} {
+		for _, mode := range []string{"register", "stack", "fresh", "code", "c", "steady"} {
+			t.Run(fmt.Sprintf("%s %+v", mode, o), func(t *testing.T) {
+				cmd := spinner(t, o, mode, fmt.Sprint(n))
+				const token = 24 // bytes
+				for range 2 {
+					sum, tokens, roots := graphOf(t, cmd.Process.Pid, n)
+					g := sum.Graph
+					held := tokens.Retained
+					if !sum.AtRest || !g.Complete || tokens.Bytes < n*token {
+						t.Fatalf("at rest: %v; %+v; %+v", sum.AtRest, g, tokens)
+					}
+					if held != n*token {
+						t.Errorf("%d bytes of tokens are held; there are %d; %+v", held, tokens.Bytes, roots)
+					}
+					if garbage := g.UnreachedBytes; mode != "steady" && garbage > 64<<10 {
+						t.Errorf("%d bytes of %d are reached from no root", garbage, g.Bytes)
+					}
+				}
+			})
+		}
+	}
+}
