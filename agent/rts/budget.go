@@ -5,6 +5,7 @@ import (
 	"math"
 	"time"
 
+	"ccagent/agent/overhead"
 	"ccagent/agent/rtsevents"
 	"ccagent/perf"
 )
@@ -21,6 +22,9 @@ const (
 // has reached its limit of hits, or until a removed group may be placed again.
 func (i *image) control() {
 	defer close(i.ended)
+	if !i.p.host.OwnLogs { // a thread for each of a host's processes would be too many
+		defer overhead.Hasten()()
+	}
 	back := time.NewTimer(math.MaxInt64)
 	defer back.Stop()
 	for {

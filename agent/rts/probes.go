@@ -114,6 +114,7 @@ func (p *Probes) load() (err error) {
 // notify wakes the control of processes whose groups the kernel reports to have reached their
 // limit of hits.
 func (p *Probes) notify() {
+	defer overhead.Hasten()() // until the probes are out the program pays for each hit
 	var record ringbuf.Record
 	for p.spent.ReadInto(&record) == nil { // until it is closed
 		slot, ok := bpf.RTSSlotOf(record.RawSample)
