@@ -43,7 +43,7 @@ func (d chrome) draw(f layout.Frame) {
 // counts are the losses that are always on screen: lost, truncated and unresolved.
 func (d chrome) counts(short bool) (text string, warn bool) {
 	s := d.c.Data.Summary
-	if s == nil {
+	if s == nil || d.unsampled() {
 		return "", false
 	}
 	unresolved := max(0, s.Unresolved-s.Pending)
@@ -63,6 +63,25 @@ func (d chrome) counts(short bool) (text string, warn bool) {
 		text += pending
 	}
 	return text, warn
+}
+
+// unsampled reports whether the log has no samples, and was not to have any.
+func (d chrome) unsampled() bool {
+	s := d.c.Data.Summary
+	return s != nil && s.Events == 0 && s.Samples == 0
+}
+
+// instead says what a log without events has.
+func (d chrome) instead() string {
+	switch p := d.c.Profile; {
+	case p.RTS != "":
+		return p.RTS
+	case len(p.Dumps) > 0:
+		return "a dump of threads"
+	case len(p.HeapProfiles) > 0:
+		return "censuses of the heap"
+	}
+	return "no event"
 }
 
 // notice says what is wrong with the log, or not there yet.
@@ -99,10 +118,8 @@ func (d chrome) title(r layout.Rect) {
 	if s != nil {
 		event, short := s.Title, s.Event
 		if s.Events == 0 {
-			event, short = "no event", "no event"
-			if rts := d.c.Profile.RTS; rts != "" {
-				event = rts
-			}
+			event = d.instead()
+			short = event
 		}
 		about = []string{
 			fmt.Sprintf("%s: %s samples, %.2fs", event, format.Count(s.Samples), float64(s.Duration)/1e9),
@@ -110,6 +127,9 @@ func (d chrome) title(r layout.Rect) {
 			fmt.Sprintf("%s: %s", short, format.Count(s.Samples)),
 			short,
 			"",
+		}
+		if d.unsampled() {
+			about = []string{fmt.Sprintf("%s, %.2fs", event, float64(s.Duration)/1e9), event, ""}
 		}
 	}
 	word, ws := "ccview ", t.Dim
@@ -183,7 +203,7 @@ func (d chrome) crumbs(r layout.Rect) {
 	p, t := d.Painter, d.Theme
 	s := d.c.Data.Summary
 	right, warn := "", false
-	if s != nil {
+	if s != nil && !d.unsampled() {
 		right = fmt.Sprintf("%s of %s samples kept", format.Count(s.Kept), format.Count(s.Samples))
 		if c := d.c.Compared; c != nil {
 			right = c.Shown.String() + ": " + right
@@ -214,7 +234,7 @@ func (d chrome) crumbs(r layout.Rect) {
 		text = p.Glyphs.More + sep + strings.Join(parts, sep)
 	}
 	st := t.Strong
-	if text == "" {
+	if text == "" && !d.unsampled() {
 		text, st = "all samples", t.Dim
 		if hint := d.narrowing(); p.Width(text+hint) <= room {
 			text += hint
