@@ -11,6 +11,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"syscall"
@@ -119,6 +120,17 @@ func (h *host) ps(uid uint32, env ...string) map[int]seen {
 		all[p.PID] = p
 	}
 	return all
+}
+
+// listed counts the processes that the daemon lists of programs with these file names: other tests may start other programs meanwhile.
+func (h *host) listed(programs ...string) (n int) {
+	h.t.Helper()
+	for _, p := range h.ps(0) {
+		if slices.Contains(programs, filepath.Base(p.Program)) {
+			n++
+		}
+	}
+	return n
 }
 
 // status is how the daemon is.
