@@ -95,7 +95,7 @@ func (si *image) read() (p progress, ok bool) {
 // readBegun reads how many transactions have begun in the process: batches of tokens for them that were handed out,
 // without the tokens that are left.
 func (si *image) readBegun() (uint64, bool) {
-	t, m, bias := si.counts, si.im.Memory, si.im.BiasOf(si.im.RTS)
+	t, m, bias := si.counts, si.im.Memory, si.bias
 	const tries = 4 // a batch may be handed out meanwhile
 	for range tries {
 		out, err := m.Word(t.Batches + bias)

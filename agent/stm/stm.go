@@ -74,6 +74,7 @@ type image struct {
 	probes []process.Probe
 	base   bpf.TransactionAccount // its counts up to which they are in the log
 	counts *rtsites.Transactions  // where the run-time system counts transactions that begin
+	bias   uint64                 // of the run-time system; im's mappings are not to be read by other threads
 	first  progress               // when it was attached to
 	last   progress               // as it was read last
 }
@@ -162,7 +163,7 @@ func (s *stm) Attach(im *process.Image) error {
 	if t == nil || s.images[im.Incarnation] != nil {
 		return nil
 	}
-	si := &image{im: im, counts: t}
+	si := &image{im: im, counts: t, bias: im.BiasOf(im.RTS)}
 	si.first, _ = si.read()
 	si.last = si.first
 	for end, at := range t.Ends {
