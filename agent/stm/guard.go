@@ -25,13 +25,13 @@ type guard struct {
 	spent  *ringbuf.Reader
 	ring   int // descriptor of spent's ring buffer
 	wake   int // descriptor of an event counter, which ends the wait of a watch
+	// waiting is the source's own: closed when the thread of a watch does not wait any more, nil while there is none.
+	waiting chan struct{}
 
 	mu    sync.Mutex
 	round uint64                    // that was set last
 	links map[*image]*uprobe.Probes // of probes that are in place until further notice
 	cut   *cut
-	// waiting is closed when the thread of a watch does not wait any more; nil while there is none.
-	waiting chan struct{}
 }
 
 // cut is where counting was ended before the source knew.
