@@ -23,7 +23,7 @@ func (d *Daemon) handle(ctx context.Context) control.Handler {
 	return func(peer control.Peer, r control.Request) (a control.Answer, files []*os.File) {
 		peer = peer.For(r)
 		d.opts.Log(fmt.Sprintf("user %d (process %d) asks for %s", peer.UID, peer.PID, describe(r)))
-		var rest rest
+		var rest remainder
 		done := make(chan struct{})
 		call := func() {
 			defer close(done)
@@ -47,8 +47,8 @@ func (d *Daemon) handle(ctx context.Context) control.Handler {
 	}
 }
 
-// rest is what of an answer takes long, and is done beside the loop. It gives the files of the answer.
-type rest func(context.Context) ([]*os.File, error)
+// remainder is what of an answer takes long, and is done beside the loop. It gives the files of the answer.
+type remainder func(context.Context) ([]*os.File, error)
 
 func describe(r control.Request) string {
 	switch {
@@ -73,7 +73,7 @@ func whose(r control.Request) string {
 }
 
 // answer answers a request, but for what takes long.
-func (d *Daemon) answer(peer control.Peer, r control.Request, a *control.Answer) rest {
+func (d *Daemon) answer(peer control.Peer, r control.Request, a *control.Answer) remainder {
 	switch r.Command {
 	case control.CommandPS:
 		a.Processes = d.processes(peer)

@@ -12,6 +12,8 @@ import (
 	"sync"
 	"time"
 
+	"golang.org/x/sys/unix"
+
 	"ccagent/agent/daemon/control"
 	"ccagent/agent/daemon/segments"
 	"ccagent/agent/procfs"
@@ -96,7 +98,7 @@ func (d *dumps) end(pid uint32, now time.Time, wait time.Duration) {
 }
 
 // threads has the threads of a process read.
-func (d *Daemon) threads(peer control.Peer, r control.Request, a *control.Answer) (rest, error) {
+func (d *Daemon) threads(peer control.Peer, r control.Request, a *control.Answer) (remainder, error) {
 	if err := d.engine.Drain(); err != nil { // the process may have ended
 		return nil, err
 	}
@@ -126,7 +128,10 @@ func (d *Daemon) threads(peer control.Peer, r control.Request, a *control.Answer
 		if err != nil {
 			return nil, err
 		}
-		// Another process may have got the number meanwhile.
+		// It may have become a program with other rights meanwhile, or another process may have got the number.
+		if err := mayDump(peer, how.PID); err != nil {
+			return nil, err
+		}
 		f := openPiece(peer, segments.Piece{Path: how.Path})
 		if f == nil {
 			return nil, fmt.Errorf("process %d is not the same any more", how.PID)
@@ -171,8 +176,9 @@ func (d *Daemon) named(peer control.Peer, r control.Request) (*proc, error) {
 	return nil, fmt.Errorf("service %q has %d processes: name one by its id: %s", r.Service, len(pids), list)
 }
 
-// mayDump refuses a user other than root processes that have, or had, other rights than theirs: the kernel would not let
-// them be traced either.
+// mayDump refuses a user other than root processes that have other rights than theirs, or had: those with ids of others, and those that
+// the kernel lets root alone look into (PR_SET_DUMPABLE of prctl(2)) since they have changed their ids, or have got ids or capabilities from
+// their file, or wish so.
 func mayDump(peer control.Peer, pid uint32) error {
 	if peer.UID == 0 {
 		return nil
@@ -181,10 +187,17 @@ func mayDump(peer control.Peer, pid uint32) error {
 	if err != nil {
 		return fmt.Errorf("process %d has ended", pid)
 	}
+	// The file is the user's while they may look into the process, and root's otherwise.
+	var st unix.Stat_t
+	if err := unix.Stat(fmt.Sprintf("/proc/%d/environ", pid), &st); err != nil {
+		return fmt.Errorf("process %d has ended", pid)
+	}
+	refused := st.Uid != peer.UID
 	for i := range s.UIDs {
-		if s.UIDs[i] != peer.UID || s.GIDs[i] != s.GIDs[0] {
-			return fmt.Errorf("process %d has rights that its user has not: root may ask for its threads", pid)
-		}
+		refused = refused || s.UIDs[i] != peer.UID || s.GIDs[i] != s.GIDs[0]
+	}
+	if refused {
+		return fmt.Errorf("process %d has rights that its user has not, or had: root may ask for its threads", pid)
 	}
 	return nil
 }
