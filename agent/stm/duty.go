@@ -397,8 +397,8 @@ func (s *stm) count(w *window, images []*image, length time.Duration, most, most
 	w.close, w.to = perf.Monotonic(), progressOf(images)
 	w.hits = hits - first
 	counted := after
-	// Attempts that were sampled go on.
-	err = errors.Join(err, set(0, mostWaiting))
+	// Attempts that were sampled go on. The hit after so many is reported: 0 would be no bound.
+	err = errors.Join(err, set(0, mostWaiting+1))
 	for poll := 100 * time.Microsecond; err == nil && open > stale && !s.stopped(); poll = min(2*poll, overhead.ShortSleep) {
 		if perf.Monotonic()-w.close > uint64(maxWait) || s.guard.within(poll) {
 			break
