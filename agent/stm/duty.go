@@ -336,7 +336,8 @@ func (s *stm) probe(length time.Duration, most, mostWaiting uint64) {
 	w := &window{open: perf.Monotonic(), from: here, to: here}
 	s.add(w)
 	s.background.Go(func() {
-		// All of it is done in this goroutine: its thread has real-time priority, which no other one has, and while it is late the program pays.
+		// The probes are put by this goroutine alone: its thread has real-time priority, which no other one has, and while it is late the
+		// program pays. The kernel may take milliseconds for the first process, and then takes little for each.
 		defer overhead.Hasten()()
 		done := *w
 		var links []*uprobe.Probes
@@ -352,9 +353,7 @@ func (s *stm) probe(length time.Duration, most, mostWaiting uint64) {
 			done.from, done.to = here.plus(done.from.since(theirs)), here.plus(done.to.since(theirs))
 		}
 		result <- &done
-		for _, l := range links {
-			l.Close() // fails only for what is gone already
-		}
+		closeNow(links)
 	})
 }
 

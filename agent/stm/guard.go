@@ -102,9 +102,7 @@ func (g *guard) watch(background func(func())) {
 			links = g.cutOff()
 		}
 		close(waiting)
-		for _, l := range links {
-			l.Close() // fails only for what is gone already
-		}
+		closeNow(links)
 	})
 }
 

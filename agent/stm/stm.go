@@ -234,6 +234,23 @@ func (s *stm) closeAll(links []*uprobe.Probes) {
 	}
 }
 
+// closeNow removes probes of several processes side by side and returns when they are out: those of the first by the calling thread, which has
+// real-time priority.
+func closeNow(links []*uprobe.Probes) {
+	if len(links) == 0 {
+		return
+	}
+	var others sync.WaitGroup
+	for _, l := range links[1:] {
+		others.Go(func() {
+			defer overhead.Hasten()()
+			l.Close() // fails only for what is gone already
+		})
+	}
+	links[0].Close()
+	others.Wait()
+}
+
 // remove takes an image's probes out.
 func (s *stm) remove(si *image) {
 	if l := s.guard.take(si); l != nil {
