@@ -3,9 +3,8 @@ package stm
 import (
 	"errors"
 	"math/rand/v2"
+	"sync"
 	"time"
-
-	"golang.org/x/sync/errgroup"
 
 	"ccagent/agent/overhead"
 	"ccagent/agent/process"
@@ -284,20 +283,12 @@ func (s *stm) watchAll(now uint64) error {
 	if err := s.settle(s.progress()); err != nil {
 		return err
 	}
-	var puts errgroup.Group
 	for _, si := range s.images {
 		if err := s.mark(si); err != nil {
 			return err
 		}
-		puts.Go(func() error {
-			link, err := si.im.Put(s.program, s.multi, si.probes...)
-			if err == nil {
-				s.guard.keep(si, link)
-			}
-			return err
-		})
 	}
-	if puts.Wait() != nil { // a process may just have ended
+	if len(s.putAll()) > 0 { // a process may just have ended
 		for _, si := range s.images {
 			s.remove(si)
 		}
@@ -305,6 +296,28 @@ func (s *stm) watchAll(now uint64) error {
 		return nil
 	}
 	return s.begin()
+}
+
+// putAll puts the probes into all processes side by side, until further notice, while nothing is counted. It returns why the kernel
+// puts none into some.
+func (s *stm) putAll() map[*image]error {
+	var puts sync.WaitGroup
+	var mu sync.Mutex
+	refused := map[*image]error{}
+	for _, si := range s.images {
+		puts.Go(func() {
+			link, err := si.im.Put(s.program, s.multi, si.probes...)
+			if err == nil {
+				s.guard.keep(si, link) // as no watch has begun that could have been cut off
+				return
+			}
+			mu.Lock()
+			defer mu.Unlock()
+			refused[si] = err
+		})
+	}
+	puts.Wait()
+	return refused
 }
 
 // mark has an image's counts from now on be those that are not in the log yet.

@@ -37,7 +37,8 @@ type guard struct {
 // cut is where counting was ended before the source knew.
 type cut struct {
 	at      uint64              // CLOCK_MONOTONIC, ns
-	reached map[*image]progress // how far processes were; without those that have ended
+	reached map[*image]progress // how far processes were that had probes
+	ended   map[*image]bool     // had probes, and could not be read any more
 }
 
 func openGuard(walker *bpf.Sampler) (*guard, error) {
@@ -141,10 +142,12 @@ func (g *guard) cutOff() (links []*uprobe.Probes) {
 		return nil
 	}
 	_ = g.walker.ControlTransactions(bpf.TransactionWindow{}) // whose error the next one has too
-	g.cut = &cut{at: perf.Monotonic(), reached: map[*image]progress{}}
+	g.cut = &cut{at: perf.Monotonic(), reached: map[*image]progress{}, ended: map[*image]bool{}}
 	for si, l := range g.links {
 		if p, ok := si.read(); ok {
 			g.cut.reached[si] = p
+		} else {
+			g.cut.ended[si] = true
 		}
 		links = append(links, l)
 	}

@@ -34,17 +34,16 @@ func (s *stm) progress() progress {
 }
 
 // final is the progress of all processes, up to the end of those that have just ended: how many transactions have begun since their
-// count was read last, which goes with the process, is taken from how many began before. If counting was cut off it is that up to there.
+// count was read last, which goes with the process, is taken from how many began before. If counting was cut off it is that up to there, and
+// none of a process that had no probes yet: the next window stands for what that has done.
 func (s *stm) final(c *cut) progress {
 	here, until := s.gone, s.gone.cpu
 	for _, si := range s.images {
 		si.look()
 		p, used := si.last.since(si.first), si.used()
-		if c != nil {
-			if reached, ok := c.reached[si]; ok {
-				p = reached.since(si.first)
-				used = p.cpu
-			}
+		if c != nil && !c.ended[si] {
+			p = c.reached[si].since(si.first)
+			used = p.cpu
 		}
 		here, until = here.plus(p), until+used
 	}

@@ -186,15 +186,16 @@ func (s *stm) Attach(im *process.Image) error {
 // Start puts the probes into the processes that are there.
 func (s *stm) Start() error {
 	s.started = true
-	for incarnation, si := range s.images {
-		if err := s.watch(si); err != nil {
-			delete(s.images, incarnation)
-			if err := s.refused(si.im, err); err != nil {
-				return err
-			}
+	for si, err := range s.putAll() {
+		delete(s.images, si.im.Incarnation)
+		if err := s.refused(si.im, err); err != nil {
+			return err
 		}
 	}
-	return nil
+	if len(s.images) == 0 {
+		return nil
+	}
+	return s.begin()
 }
 
 // refused warns where the kernel puts no probes into an image's process.

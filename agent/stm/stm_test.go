@@ -216,3 +216,35 @@ func TestWindowsWeigh(t *testing.T) {
 		t.Errorf("at the end of the process samples for %d attempts that failed are written, want %.0f", left, owed)
 	}
 }
+
+// Of several processes that run when measuring starts none is counted before all have probes. What one does that comes after
+// counting was cut off is not what was counted.
+func TestCutStopsAllProcesses(t *testing.T) {
+	testprog.NeedRoot(t)
+	r := sourcetest.Open(t, Kind(), perf.Rate{}, name)
+	s := r.Source.(*stm)
+	s.bucket = overhead.NewBudget(overhead.Default).STM()
+	s.bucket.Pass(0, 1e12) // one hit is allowed
+	exe, args := testprog.Build(t, "conflict", testprog.Options{Threaded: true}), []string{"1000000", "3", "100"}
+	for range 3 {
+		r.Run(t, exe, args...)
+	}
+	start(t, s)
+	sourcetest.Until(t, "the budget is used up", func() bool { return s.guard.wasCut() != nil })
+	c := s.guard.wasCut()
+	if len(c.reached) != 3 {
+		t.Errorf("%d of 3 processes had probes when counting was cut off", len(c.reached))
+	}
+	late := s.images[r.Run(t, exe, args...).Incarnation]
+	if s.guard.take(late) != nil {
+		t.Error("a process was given probes after counting was cut off")
+	}
+	before := s.final(c)
+	sourcetest.Until(t, "transactions begin", func() bool {
+		late.look()
+		return late.last.begun > late.first.begun+1000
+	})
+	if after := s.final(c); after != before {
+		t.Errorf("what was counted stands for %v, and for %v later", before, after)
+	}
+}
