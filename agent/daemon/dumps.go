@@ -29,8 +29,10 @@ type Dump struct {
 }
 
 const (
-	// maxDumps bounds the dumps that are taken at a time: each has a process of its own, which names code.
-	maxDumps = 2
+	// maxDumps bounds the dumps that are taken at a time: each has a process of its own, which names code. A user other than root has
+	// one of them at most, and rootsDumps are kept for root.
+	maxDumps   = 3
+	rootsDumps = 1
 	// dumpPatience is how long a dump may take; most of it is naming code that has not been seen before.
 	dumpPatience = 2 * time.Minute
 	// leastBetween is the shortest time between dumps of one process, from the end of one to the next, and afterFailure
@@ -47,7 +49,7 @@ type dumps struct {
 	made int    // counts them
 
 	mu      sync.Mutex
-	running map[uint32]bool      // process ids
+	running map[uint32]uint32    // by process id: the user who asks
 	next    map[uint32]time.Time // by process id: no dump before
 }
 
@@ -60,24 +62,36 @@ func dumpFolder(state string) (string, error) {
 	return dir, nil
 }
 
-// begin takes a place for a dump of a process, or says why there is none now.
-func (d *dumps) begin(pid uint32, now time.Time) error {
+// begin takes a place for a dump of a process that a user asks for, or says why there is none now.
+func (d *dumps) begin(pid, uid uint32, now time.Time) error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	maps.DeleteFunc(d.next, func(_ uint32, at time.Time) bool { return !now.Before(at) })
 	next, early := d.next[pid]
+	_, being := d.running[pid]
+	users, theirs := 0, 0
+	for _, who := range d.running {
+		if who != 0 {
+			users++
+		}
+		if who == uid {
+			theirs++
+		}
+	}
 	switch {
-	case d.running[pid]:
+	case being:
 		return fmt.Errorf("the threads of process %d are being read: ask again when that is done", pid)
 	case early:
 		return fmt.Errorf("the threads of process %d were read a moment ago, for which it may have been stopped: ask again in %v", pid, max(next.Sub(now), 10*time.Millisecond).Round(10*time.Millisecond))
-	case len(d.running) >= maxDumps:
+	case uid != 0 && theirs > 0:
+		return errors.New("the threads of another process are being read for you: ask again when that is done")
+	case len(d.running) >= maxDumps, uid != 0 && users >= maxDumps-rootsDumps:
 		return fmt.Errorf("the threads of %d processes are being read: ask again when that is done", len(d.running))
 	}
 	if d.running == nil {
-		d.running, d.next = map[uint32]bool{}, map[uint32]time.Time{}
+		d.running, d.next = map[uint32]uint32{}, map[uint32]time.Time{}
 	}
-	d.running[pid] = true
+	d.running[pid] = uid
 	return nil
 }
 
@@ -109,7 +123,7 @@ func (d *Daemon) threads(peer control.Peer, r control.Request, a *control.Answer
 	if err := mayDump(peer, p.PID); err != nil {
 		return nil, err
 	}
-	if err := d.dumps.begin(p.PID, time.Now()); err != nil {
+	if err := d.dumps.begin(p.PID, peer.UID, time.Now()); err != nil {
 		return nil, err
 	}
 	d.dumps.made++

@@ -60,7 +60,7 @@ func TestMayDump(t *testing.T) {
 		cmd.Env = append(os.Environ(), dropVariable+"="+how)
 		return cmd
 	}
-	// It has been root's no moment.
+	// It was never root's.
 	own := exec.Command("/bin/sh", "-c", "echo ready; read line")
 	own.SysProcAttr, own.Dir = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: otherUser, Gid: otherUser}}, "/"
 	rooted := exec.Command("/bin/sh", "-c", "echo ready; read line")
