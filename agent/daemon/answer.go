@@ -19,32 +19,30 @@ import (
 )
 
 // handle answers requests, in the daemon's loop but for what takes long.
-func (d *Daemon) handle(ctx context.Context) control.Handler {
-	return func(peer control.Peer, r control.Request) (a control.Answer, files []*os.File) {
-		peer = peer.For(r)
-		d.opts.Log(fmt.Sprintf("user %d (process %d) asks for %s", peer.UID, peer.PID, describe(r)))
-		var rest remainder
-		done := make(chan struct{})
-		call := func() {
-			defer close(done)
-			rest = d.answer(peer, r, &a)
-		}
-		select {
-		case d.calls <- call:
-			<-done
-		case <-ctx.Done():
-			a.Error = "the daemon ends"
-			return a, nil
-		}
-		if rest == nil || a.Error != "" {
-			return a, nil
-		}
-		files, err := rest(ctx)
-		if err != nil {
-			a.Error = err.Error()
-		}
-		return a, files
+func (d *Daemon) handle(ctx context.Context, peer control.Peer, r control.Request) (a control.Answer, files []*os.File) {
+	peer = peer.For(r)
+	d.opts.Log(fmt.Sprintf("user %d (process %d) asks for %s", peer.UID, peer.PID, describe(r)))
+	var rest remainder
+	done := make(chan struct{})
+	call := func() {
+		defer close(done)
+		rest = d.answer(peer, r, &a)
 	}
+	select {
+	case d.calls <- call:
+		<-done
+	case <-ctx.Done():
+		a.Error = "the daemon ends"
+		return a, nil
+	}
+	if rest == nil || a.Error != "" {
+		return a, nil
+	}
+	files, err := rest(ctx)
+	if err != nil {
+		a.Error = err.Error()
+	}
+	return a, files
 }
 
 // remainder is what of an answer takes long, and is done beside the loop. It gives the files of the answer.

@@ -113,7 +113,7 @@ func Run(ctx context.Context, hangup <-chan os.Signal, o Options) (err error) {
 		return err
 	}
 	served := make(chan error, 1)
-	go func() { served <- control.Serve(d.socket, d.handle(ctx)) }()
+	go func() { served <- control.Serve(ctx, d.socket, d.handle) }()
 	if d.scraped != nil {
 		go func() {
 			if err := d.metrics.Serve(ctx, d.scraped); err != nil {

@@ -5,6 +5,7 @@ package control
 
 import (
 	"bufio"
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -154,8 +155,11 @@ func (p Peer) For(r Request) Peer {
 // Sees reports whether the peer may know of a user's processes.
 func (p Peer) Sees(uid uint32) bool { return p.UID == 0 || p.UID == uid }
 
-// Handler answers a request. The files are closed when the answer was sent.
-type Handler func(peer Peer, r Request) (Answer, []*os.File)
+// Handler answers a request. The context ends when the peer hangs up. The files are closed when the answer was sent.
+type Handler func(ctx context.Context, peer Peer, r Request) (Answer, []*os.File)
+
+// errGone is why a context ends when nobody waits for the answer.
+var errGone = errors.New("who has asked has hung up")
 
 const (
 	// maxRequest and maxAnswer bound a line, in bytes.
@@ -187,8 +191,8 @@ func ReadRequest(from io.Reader) (r Request, err error) {
 // maxPeers bounds the connections that are served at a time.
 const maxPeers = 32
 
-// Serve answers requests until the listener is closed.
-func Serve(l *net.UnixListener, handle Handler) error {
+// Serve answers requests until the listener is closed. Handlers get contexts of ctx.
+func Serve(ctx context.Context, l *net.UnixListener, handle Handler) error {
 	places := make(chan struct{}, maxPeers)
 	for {
 		c, err := l.AcceptUnix()
@@ -202,12 +206,12 @@ func Serve(l *net.UnixListener, handle Handler) error {
 		go func() {
 			defer func() { <-places }()
 			defer c.Close()
-			_ = serve(c, handle) // the peer has gone
+			_ = serve(ctx, c, handle) // the peer has gone
 		}()
 	}
 }
 
-func serve(c *net.UnixConn, handle Handler) error {
+func serve(ctx context.Context, c *net.UnixConn, handle Handler) error {
 	if err := c.SetReadDeadline(time.Now().Add(patience)); err != nil {
 		return err
 	}
@@ -217,17 +221,17 @@ func serve(c *net.UnixConn, handle Handler) error {
 	}
 	var a Answer
 	var files []*os.File
-	if r, err := ReadRequest(c); err != nil {
-		a.Error = err.Error()
-	} else {
-		a, files = handle(peer, r)
-	}
-	a.Version = Version
 	defer func() {
 		for _, f := range files {
 			f.Close()
 		}
 	}()
+	if r, err := ReadRequest(c); err != nil {
+		a.Error = err.Error()
+	} else if a, files, err = attended(ctx, c, func(ctx context.Context) (Answer, []*os.File) { return handle(ctx, peer, r) }); err != nil {
+		return err
+	}
+	a.Version = Version
 	line, err := json.Marshal(a)
 	if err != nil {
 		return err
@@ -249,6 +253,36 @@ func serve(c *net.UnixConn, handle Handler) error {
 	}
 	_, err = c.Write(append(line, '\n'))
 	return err
+}
+
+// attended has a request answered, with a context that ends when the peer hangs up.
+func attended(ctx context.Context, c *net.UnixConn, answer func(context.Context) (Answer, []*os.File)) (a Answer, files []*os.File, err error) {
+	raw, err := c.SyscallConn()
+	if err != nil {
+		return a, nil, err
+	}
+	if err := c.SetReadDeadline(time.Time{}); err != nil {
+		return a, nil, err
+	}
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	watched := make(chan struct{})
+	go func() {
+		defer close(watched)
+		// It is called whenever something comes. A peer that has no more to send, and waits for the answer, has not hung up.
+		err := raw.Read(func(fd uintptr) bool {
+			p := []unix.PollFd{{Fd: int32(fd)}}
+			n, err := unix.Poll(p, 0)
+			return err == nil && n > 0 && p[0].Revents&(unix.POLLHUP|unix.POLLERR) != 0
+		})
+		if err == nil {
+			cancel(errGone)
+		}
+	}()
+	a, files = answer(ctx)
+	err = c.SetReadDeadline(time.Unix(1, 0)) // ends the watch
+	<-watched
+	return a, files, err
 }
 
 // peerOf asks the kernel who has connected.

@@ -2,6 +2,8 @@ package control
 
 import (
 	"bytes"
+	"context"
+	"errors"
 	"fmt"
 	"net"
 	"os"
@@ -19,7 +21,7 @@ func serveAt(t *testing.T, handle Handler) (socket string) {
 		t.Fatal(err)
 	}
 	done := make(chan error)
-	go func() { done <- Serve(l, handle) }()
+	go func() { done <- Serve(t.Context(), l, handle) }()
 	t.Cleanup(func() {
 		l.Close()
 		if err := <-done; err != nil {
@@ -34,7 +36,7 @@ func serveAt(t *testing.T, handle Handler) (socket string) {
 func TestAnswersWithFiles(t *testing.T) {
 	const n = filesPerMessage + 20
 	dir := t.TempDir()
-	socket := serveAt(t, func(p Peer, r Request) (a Answer, files []*os.File) {
+	socket := serveAt(t, func(_ context.Context, p Peer, r Request) (a Answer, files []*os.File) {
 		if p.UID != uint32(os.Getuid()) || p.PID != int32(os.Getpid()) || r.Service != "api" {
 			a.Error = fmt.Sprintf("%+v asks for %+v", p, r)
 			return a, nil
@@ -70,7 +72,7 @@ func TestAnswersWithFiles(t *testing.T) {
 
 // What is no request is refused with a reason, and so is another version's.
 func TestRefusals(t *testing.T) {
-	socket := serveAt(t, func(Peer, Request) (Answer, []*os.File) { return Answer{}, nil })
+	socket := serveAt(t, func(context.Context, Peer, Request) (Answer, []*os.File) { return Answer{}, nil })
 	for line, want := range map[string]string{"{}\n": "version 0", "ps\n": "invalid", `{"version":99,"command":"ps"}` + "\n": "version 99"} {
 		c, err := net.Dial("unix", socket)
 		if err != nil {
@@ -83,6 +85,49 @@ func TestRefusals(t *testing.T) {
 		if !strings.Contains(answer.String(), want) {
 			t.Errorf("%q is answered by %q, want %q", line, answer.String(), want)
 		}
+	}
+}
+
+// What is done for a peer is over when the peer hangs up, and goes on where it has just no more to ask.
+func TestHangingUp(t *testing.T) {
+	began, ended := make(chan struct{}), make(chan error)
+	goOn := make(chan struct{})
+	socket := serveAt(t, func(ctx context.Context, _ Peer, r Request) (Answer, []*os.File) {
+		began <- struct{}{}
+		select {
+		case <-ctx.Done():
+			ended <- context.Cause(ctx)
+		case <-goOn:
+		}
+		return Answer{Notes: []string{r.Service}}, nil
+	})
+	ask := func() *net.UnixConn {
+		t.Helper()
+		c, err := net.DialUnix("unix", nil, &net.UnixAddr{Name: socket, Net: "unix"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		fmt.Fprint(c, `{"version":1,"command":"threads","service":"api"}`+"\n")
+		<-began
+		return c
+	}
+	ask().Close()
+	if err := <-ended; !errors.Is(err, errGone) {
+		t.Errorf("the context ended since %v", err)
+	}
+	c := ask()
+	defer c.Close()
+	if err := c.CloseWrite(); err != nil {
+		t.Fatal(err)
+	}
+	select {
+	case goOn <- struct{}{}:
+	case err := <-ended:
+		t.Fatalf("a peer that waits is given up: %v", err)
+	}
+	var answer bytes.Buffer
+	if _, err := answer.ReadFrom(c); err != nil || !strings.Contains(answer.String(), "api") {
+		t.Errorf("the answer is %q (%v)", answer.String(), err)
 	}
 }
 
@@ -105,7 +150,7 @@ func TestPeerSees(t *testing.T) {
 
 // A socket that is served is not taken away.
 func TestOneDaemonASocket(t *testing.T) {
-	socket := serveAt(t, func(Peer, Request) (Answer, []*os.File) { return Answer{}, nil })
+	socket := serveAt(t, func(context.Context, Peer, Request) (Answer, []*os.File) { return Answer{}, nil })
 	if _, err := Listen(socket, -1); err == nil || !strings.Contains(err.Error(), "already") {
 		t.Errorf("a second daemon gets %v", err)
 	}
