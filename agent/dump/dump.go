@@ -168,7 +168,11 @@ func (t *taker) take() (*Dump, error) {
 			if best == nil || now.moved < best.moved {
 				best = now
 			}
-			if best.moved*mostMoved <= len(best.Threads) || held >= movedAttempts {
+			few := len(best.Threads) / mostMoved
+			if held >= unknownAttempts { // a single one, perhaps that which runs, is not worth more stops
+				few = max(few, 1)
+			}
+			if best.moved <= few || held >= movedAttempts {
 				return t.dump(best), nil
 			}
 			err = threads.ErrMoving

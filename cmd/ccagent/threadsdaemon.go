@@ -8,9 +8,11 @@ import (
 	"io"
 	"os"
 	"os/exec"
+	"runtime"
 	"slices"
 	"strconv"
 	"strings"
+	"syscall"
 	"time"
 
 	"ccagent/agent/daemon"
@@ -35,7 +37,7 @@ func dumpBeside(ctx context.Context, d daemon.Dump) (notes []string, err error) 
 	var said bytes.Buffer
 	cmd.Stderr = &said
 	cmd.WaitDelay = time.Second // what it has started ends with it
-	err = cmd.Run()
+	err = runBelow(cmd)
 	if cause := context.Cause(ctx); cause != nil {
 		return nil, fmt.Errorf("read the threads of process %d: %w", d.PID, cause)
 	}
@@ -48,6 +50,19 @@ func dumpBeside(ctx context.Context, d daemon.Dump) (notes []string, err error) 
 		return nil, fmt.Errorf("read the threads of process %d: %w", d.PID, err)
 	}
 	return messages, nil
+}
+
+// runBelow runs a command that ends when this process does, and that the kernel kills first where memory runs out: how much it takes
+// the process decides whose threads it reads.
+func runBelow(cmd *exec.Cmd) error {
+	runtime.LockOSThread() // the signal is sent when the thread ends that has started the command
+	defer runtime.UnlockOSThread()
+	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
+	if err := cmd.Start(); err != nil {
+		return err
+	}
+	_ = os.WriteFile(fmt.Sprintf("/proc/%d/oom_score_adj", cmd.Process.Pid), []byte("1000"), 0) // it may have ended
+	return cmd.Wait()
 }
 
 // maxSaid bounds what is passed on of messages, in bytes.
