@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"ccagent/agent/hold"
@@ -164,7 +165,7 @@ func (r *Reader) stopAll(s *hold.Still) (all map[int]*stopped, err error) {
 
 // noCollection makes sure that no collection is under way in a program whose threads are all stopped.
 // One needs all capabilities, so none is if a capability runs Haskell code, or belongs to no OS
-// thread; and none works if all threads waited. running are the BaseRegs of capabilities that run Haskell code.
+// thread; and none works if all threads waited. running are the BaseRegs of capabilities that run Haskell code, each once.
 func (r *Reader) noCollection(threads map[int]*stopped) (running []uint64, err error) {
 	all, err := r.capabilities()
 	if err != nil {
@@ -185,6 +186,8 @@ func (r *Reader) noCollection(threads map[int]*stopped) (running []uint64, err e
 		}
 		free = free || r.threaded && task == 0
 	}
+	slices.Sort(running)
+	running = slices.Compact(running)
 	if len(running) > 0 || free {
 		return running, nil
 	}

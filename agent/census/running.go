@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"debug/elf"
 	"encoding/binary"
+	"maps"
 	"runtime"
 	"slices"
 
@@ -25,7 +26,22 @@ const (
 	redZone    = 128      // bytes below C's stack pointer that a C function may use
 	belowSp    = 64       // words below Sp that Haskell code may have written before it moves Sp, where that is not seen
 	maxRunning = 1 << 20  // bytes of a stack object
+	// maxStacks bounds the bytes that are read and kept of all running threads together. A word takes up to 21 characters where
+	// it is sent to the child that analyses the copy: all of them take 44 MB at the most, and that child's request may have 64 MB.
+	maxStacks = 16 << 20
 )
+
+// room is how many more bytes may be read of running threads.
+type room uint64
+
+// take reports whether there is room for so many bytes, and takes it.
+func (r *room) take(bytes uint64) bool {
+	ok := bytes <= uint64(*r)
+	if ok {
+		*r -= room(bytes)
+	}
+	return ok
+}
 
 // runCode finds out whether addresses are those to which StgRun returns.
 type runCode struct {
@@ -76,8 +92,8 @@ type cStack struct {
 }
 
 // cStackOf finds what is on the C stack of an OS thread that runs Haskell code, or C code for it; false if it does neither, or that
-// is too deep in C code.
-func (r *Reader) cStackOf(t *stopped) (c cStack, ok bool) {
+// is too deep in C code, or there is no more room.
+func (r *Reader) cStackOf(t *stopped, left *room) (c cStack, ok bool) {
 	const most = redZone + maxCalls + ghc.RunReturn + 8
 	words := make([]uint64, 0, most/8)
 	from := (t.CSp - redZone) &^ 7
@@ -93,7 +109,7 @@ func (r *Reader) cStackOf(t *stopped) (c cStack, ok bool) {
 			// A page at a time: the stack may end.
 			start := from + 8*uint64(len(words))
 			piece = piece[:(4096-start%4096)/8]
-			if r.Memory.Words(start, piece) != nil {
+			if !left.take(8*uint64(len(piece))) || r.Memory.Words(start, piece) != nil {
 				return c, false
 			}
 			words = append(words, piece...)
@@ -126,23 +142,16 @@ func (c *cStack) between(from, to uint64, visit func(uint64)) {
 	}
 }
 
-// running finds what the threads hold that run Haskell code, of capabilities of which these BaseRegs are given. unknown
+// running finds what the threads hold that run Haskell code, of capabilities of which these BaseRegs are given, each once. unknown
 // counts those of which that was not found.
 func (r *Reader) running(bases []uint64, all map[int]*stopped) (found []heap.Running, unknown int) {
-	var stacks []cStack
-	for _, t := range all {
-		// What the kernel has of a thread that waits in the scheduler is not read: Haskell code is only below it.
-		if c, ok := r.cStackOf(t); ok {
-			stacks = append(stacks, c)
-		}
+	if len(bases) == 0 {
+		return nil, 0
 	}
+	left := room(maxStacks)
+	threads := r.candidates(all)
 	for _, base := range bases {
-		var run heap.Running
-		i := slices.IndexFunc(stacks, func(c cStack) bool { return r.isOf(base, &c) })
-		ok := i >= 0
-		if ok {
-			run, ok = r.runs(base, &stacks[i])
-		}
+		run, ok := r.runningOf(base, threads, &left)
 		if ok {
 			found = append(found, run)
 		} else {
@@ -152,25 +161,55 @@ func (r *Reader) running(bases []uint64, all map[int]*stopped) (found []heap.Run
 	return found, unknown
 }
 
-// isOf reports whether an OS thread is that which works for a capability.
-func (r *Reader) isOf(base uint64, c *cStack) bool {
-	if c.calls == nil && c.Base != base || c.calls != nil && !c.has(base) {
-		return false
+// candidates are the OS threads that may run Haskell code, by pthread id. In a program that is not threaded, any may be the one
+// that runs all of it: there they are all under 0, the first that the program had before the others.
+func (r *Reader) candidates(all map[int]*stopped) map[uint64][]*stopped {
+	order := slices.Sorted(maps.Keys(all))
+	if i := slices.Index(order, r.PID); i > 0 {
+		order = slices.Insert(slices.Delete(order, i, i+1), 0, r.PID)
 	}
-	if !r.threaded {
-		return true // one OS thread runs all Haskell code
+	threads := map[uint64][]*stopped{}
+	for _, tid := range order {
+		id := uint64(0)
+		if r.threaded {
+			id = all[tid].Thread
+		}
+		threads[id] = append(threads[id], all[tid])
 	}
-	task, err := r.Memory.Word(base + ghc.BaseRunningTask)
-	if err != nil {
-		return false
+	return threads
+}
+
+// runningOf finds the OS thread that works for a capability, and what the Haskell thread holds that it runs. It is no candidate
+// for another capability then.
+func (r *Reader) runningOf(base uint64, threads map[uint64][]*stopped, left *room) (run heap.Running, ok bool) {
+	id := uint64(0)
+	if r.threaded {
+		task, err := r.Memory.Word(base + ghc.BaseRunningTask)
+		if err != nil {
+			return run, false
+		}
+		if id, err = r.Memory.Word(task + ghc.TaskID); err != nil {
+			return run, false
+		}
 	}
-	id, err := r.Memory.Word(task + ghc.TaskID)
-	return err == nil && id == c.Thread
+	for i, t := range threads[id] {
+		// What the kernel has of a thread that waits in the scheduler is not read: Haskell code is only below it.
+		if c, found := r.cStackOf(t, left); found && c.isOf(base) {
+			threads[id] = slices.Delete(threads[id], i, i+1)
+			return r.runs(base, &c, left)
+		}
+	}
+	return run, false
+}
+
+// isOf reports whether the OS thread may be that which works for a capability.
+func (c *cStack) isOf(base uint64) bool {
+	return c.calls == nil && c.Base == base || c.calls != nil && c.has(base)
 }
 
 // runs reads what the thread holds that a capability runs; false if what its registers say is not of a thread that runs, as
-// where it begins or ends to.
-func (r *Reader) runs(base uint64, c *cStack) (run heap.Running, ok bool) {
+// where it begins or ends to, or if there is no more room.
+func (r *Reader) runs(base uint64, c *cStack, left *room) (run heap.Running, ok bool) {
 	var regs [ghc.BaseRegisters]uint64
 	word := func(at uint64) (w uint64) {
 		if ok {
@@ -207,12 +246,16 @@ func (r *Reader) runs(base uint64, c *cStack) (run heap.Running, ok bool) {
 		return run, false
 	}
 	run.Filling = [2]uint64{free, min(hp+8, end)}
-	filled := make([]uint64, (run.Filling[1]-free)/8)
 	below := uint64(8 * belowSp)
 	if run.Exact {
 		below = r.pushes(c.PC)
 	}
-	run.At = max(low, run.Sp-below)
+	run.At = run.Sp - min(below, run.Sp-low)
+	// The words that C functions have put away are kept twice: among those held, and as addresses of code.
+	if !left.take(run.Filling[1] - free + high - run.At + 8*uint64(len(c.General)+2*len(c.calls)+len(c.room)+len(regs))) {
+		return run, false
+	}
+	filled := make([]uint64, (run.Filling[1]-free)/8)
 	run.Words = make([]uint64, (high-run.At)/8)
 	if r.Memory.Words(free, filled) != nil || r.Memory.Words(run.At, run.Words) != nil {
 		return run, false
