@@ -10,7 +10,7 @@ const (
 
 // pushes is how many bytes below Sp the code at an address may have written already: by so many it moves Sp down before it
 // jumps to another procedure. It is that of belowSp words where this is not found out.
-func (r *Reader) pushes(pc uint64) (most uint64) {
+func (r *Reader) pushes(pc uint64) uint64 {
 	var text [pushCode]byte
 	from := pc - pushCode/2
 	if pc < pushCode || r.Memory.Words(from, make([]uint64, 1)) != nil {
@@ -19,6 +19,11 @@ func (r *Reader) pushes(pc uint64) (most uint64) {
 	if _, err := r.Memory.ReadAt(text[:], int64(from)); err != nil {
 		return 8 * belowSp
 	}
+	return pushesIn(text[:], from, pc)
+}
+
+// pushesIn is what pushes says of code that was read from an address on.
+func pushesIn(text []byte, from, pc uint64) (most uint64) {
 	todo, seen := []uint64{pc}, map[uint64]bool{}
 	for steps := 0; len(todo) > 0; steps++ {
 		at := todo[len(todo)-1]
@@ -27,11 +32,11 @@ func (r *Reader) pushes(pc uint64) (most uint64) {
 			continue
 		}
 		seen[at] = true
-		if at < from || at >= from+pushCode || steps == pushSteps {
+		if at-from >= uint64(len(text)) || steps == pushSteps {
 			return 8 * belowSp
 		}
 		i, err := x86asm.Decode(text[at-from:], 64)
-		if err != nil {
+		if err != nil || i.Op == x86asm.CALL { // what Haskell code does behind a call of C is not seen
 			return 8 * belowSp
 		}
 		next := at + uint64(i.Len)
@@ -40,11 +45,11 @@ func (r *Reader) pushes(pc uint64) (most uint64) {
 		switch {
 		case moves:
 			if moved < 0 {
-				most = max(most, uint64(-moved))
+				most = max(most, min(uint64(-moved), maxRunning))
 			}
 		case i.Op == x86asm.JMP && direct:
 			todo = append(todo, next+uint64(int64(rel)))
-		case i.Op == x86asm.JMP, i.Op == x86asm.RET, i.Op == x86asm.CALL:
+		case i.Op == x86asm.JMP, i.Op == x86asm.RET:
 		case direct: // a branch
 			todo = append(todo, next, next+uint64(int64(rel)))
 		default:
@@ -68,7 +73,7 @@ func movesSp(i *x86asm.Inst) (by int64, moves bool) {
 		}
 	case x86asm.LEA:
 		if m, ok := i.Args[1].(x86asm.Mem); ok && m.Base == x86asm.RBP && m.Index == 0 {
-			return m.Disp, true
+			return int64(int32(m.Disp)), true // four bytes are decoded without their sign
 		}
 	}
 	return 0, false
