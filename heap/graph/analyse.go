@@ -33,6 +33,8 @@ type analysis struct {
 	frame uint64 // info pointer of the frame that is followed
 	// found takes the pointers that lead to nodes.
 	found func(node uint32)
+	// trial is set while frames are only tried: static closures to which they refer are not taken.
+	trial bool
 
 	filling                      []uint64
 	running                      []heap.Running

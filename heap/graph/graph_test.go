@@ -195,6 +195,51 @@ func TestLimit(t *testing.T) {
 	}
 }
 
+// runningFrom makes what a thread holds that runs of any bytes; nothing if they are too few.
+func runningFrom(b []byte) []heap.Running {
+	var w []uint64
+	for len(b) >= 8 && len(w) < 512 {
+		w = append(w, binary.LittleEndian.Uint64(b))
+		b = b[8:]
+	}
+	if len(w) < 9 {
+		return nil
+	}
+	n := min(w[8], uint64(len(w)-9))
+	return []heap.Running{{
+		TSO: w[0], Stack: w[1], Sp: w[2], Exact: w[3]%2 == 1, At: w[4], Code: []uint64{w[5]}, Filling: [2]uint64{w[6], w[7]},
+		Words: w[9 : 9+n], Held: w[9+n:],
+	}}
+}
+
+// What trial frames at wrong offsets name is not taken: a function's arguments near Sp may resemble frames.
+func TestTriedFramesHoldNothing(t *testing.T) {
+	m := newMade()
+	indStatic, caf := m.table(ghc.IndStatic, 0, 0), m.table(ghc.ThunkStatic, 0, 0)
+	mutVar, stop := m.table(ghc.MutVar, 1, 0), m.table(ghc.StopFrame, 0, 0)
+	named := m.static(64, 0)
+	wrong := m.table(ghc.RetSmall, 1, named) // its size leads to a word that is no frame
+	dead := m.closure(mutVar, 0)
+	m.static(64, indStatic, dead, 0, caf)
+	tso, stack := m.table(ghc.TSO, 0, 0), m.table(ghc.Stack, 0, 0)
+	frames := []uint64{wrong, 1, 2, stop}
+	at := m.closure(append([]uint64{stack, uint64(len(frames)) + 1, 0, 0xdead}, frames...)...)
+	l, _ := ghc.LayoutOf("9.0.2", false, true)
+	thread := make([]uint64, l.TSOWords)
+	thread[0], thread[l.TSOStackObj/8] = tso, at
+	running := m.closure(thread...)
+	s := m.snapshot()
+	s.AtRest = true
+	s.Running = []heap.Running{{TSO: running, Stack: at, Sp: at + 32, Exact: true, At: at + 32, Words: frames}}
+	r, err := Analyse(s, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if r.AllRoots[CAF] != 0 || r.Unreached != 1 || r.BadFrames != 0 {
+		t.Errorf("the result is %+v", r)
+	}
+}
+
 // FuzzAnalyse analyses any words: it ends, and its result refers to nothing that it does not have and has no
 // more bytes than there are.
 func FuzzAnalyse(f *testing.F) {
@@ -208,14 +253,23 @@ func FuzzAnalyse(f *testing.F) {
 		for _, w := range words {
 			b = binary.LittleEndian.AppendUint64(b, w)
 		}
-		f.Add(b, []byte(m.data[:256]), []byte(m.code), uint16(0))
+		f.Add(b, []byte(m.data[:256]), []byte(m.code), uint16(0), []byte(nil))
 	}
 	seed(tables[ghc.Constr20], heapAt, heapAt)
 	seed(tables[ghc.Stack], 5, heapAt+24, tables[ghc.RetFun], 1, heapAt, 7, tables[ghc.RetBCO])
 	seed(tables[ghc.PAP], 1<<32, heapAt, heapAt)
 	seed(tables[ghc.SmallArr], 1, heapAt, tables[ghc.Weak], 0, heapAt, heapAt, heapAt, 0)
 	seed(tables[ghc.BCO], heapAt, heapAt, heapAt, 7<<32, 1, 1)
-	f.Fuzz(func(t *testing.T, words, data, code []byte, flags uint16) {
+	frames := m.table(ghc.RetSmall, 1, dataAt+64)
+	var thread, run []byte
+	for _, w := range []uint64{tables[ghc.Constr20], heapAt, heapAt, tables[ghc.TSO], heapAt + 40, tables[ghc.Stack], 5, heapAt + 56, frames, heapAt, frames, heapAt} {
+		thread = binary.LittleEndian.AppendUint64(thread, w)
+	}
+	for _, w := range []uint64{heapAt + 24, heapAt + 40, heapAt + 64, 1, heapAt + 64, codeAt + 512, heapAt, heapAt + 8, 4, frames, heapAt, frames, heapAt, heapAt, dataAt + 64} {
+		run = binary.LittleEndian.AppendUint64(run, w)
+	}
+	f.Add(thread, []byte(m.data[:256]), []byte(m.code), uint16(0), run)
+	f.Fuzz(func(t *testing.T, words, data, code []byte, flags uint16, run []byte) {
 		m := newMade()
 		copy(m.code, code)
 		copy(m.data, data)
@@ -226,6 +280,7 @@ func FuzzAnalyse(f *testing.F) {
 		s := m.snapshot()
 		s.Blocks[0].Flags |= flags
 		s.Stable = append(s.Stable, m.words[:min(4, len(m.words))]...)
+		s.AtRest, s.Running = len(run) > 0, runningFrom(run)
 		r, err := Analyse(s, 0)
 		if (r == nil) == (err == nil) {
 			t.Fatalf("%v and %v", r, err)

@@ -40,7 +40,7 @@ const (
 
 // static takes note of a static closure that is referred to.
 func (a *analysis) static(at uint64) {
-	if at == 0 || at == a.lastStatic {
+	if at == 0 || at == a.lastStatic || a.trial {
 		return
 	}
 	a.lastStatic = at

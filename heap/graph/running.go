@@ -63,14 +63,14 @@ func (a *analysis) runningStack(run *heap.Running) {
 	a.maybe(run.Words)
 }
 
-// areFrames reports whether words are frames up to the end of a stack.
+// areFrames reports whether words are frames up to the end of a stack. It takes nothing of what they refer to.
 func (a *analysis) areFrames(w []uint64) bool {
 	if !isFrame(a.tables.of(w[0]).kind) {
 		return false
 	}
 	found, dangling, bad := a.found, a.dangling, a.badFrames
-	defer func() { a.found, a.dangling, a.badFrames = found, dangling, bad }()
-	a.found = func(uint32) {}
+	defer func() { a.found, a.dangling, a.badFrames, a.trial = found, dangling, bad, false }()
+	a.found, a.trial = func(uint32) {}, true
 	a.frames(w)
 	return a.badFrames == bad
 }
