@@ -31,7 +31,7 @@ constructor, as +RTS -hT does of a program that was started so. The process is
 stopped for a moment at the end of its next major collection, and runs on. One that
 makes none in --wait is stopped where it is, and garbage is counted too. What a
 thread holds that runs Haskell code at that moment, --graph finds by its registers and
-its stack. Which of their words are pointers is not known: garbage to which one leads
+its stack, on x86-64 only. Which of their words are pointers is not known: garbage to which one leads
 by chance counts as held. With --wait 60s there may be a collection.
 
 What was found is a log with a heap profile of one census: ccview heap FILE shows
