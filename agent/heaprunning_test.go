@@ -2,14 +2,17 @@ package agent
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
 	"testing"
 	"time"
 
+	"ccagent/agent/census"
 	"ccagent/eventlog"
 	"ccagent/internal/testprog"
 )
@@ -44,9 +47,17 @@ func graphOf(t *testing.T, pid, n int) (sum *HeapSummary, tokens eventlog.HeapBa
 		Options: Options{PID: pid, Output: filepath.Join(t.TempDir(), "heap.eventlog"), Warn: func(string) {}},
 		Wait:    time.Millisecond, Graph: true, GraphMemory: 1 << 29,
 	}
-	sum, err := Heap(t.Context(), h)
-	if err != nil {
-		t.Fatal(err)
+	// One that meets a major collection is not at rest; and where the thread is in the scheduler whenever it is stopped, or is not stopped in
+	// time, what it holds is not known.
+	for tries := 0; ; tries++ {
+		var err error
+		sum, err = Heap(t.Context(), h)
+		if err != nil && (tries == mostTries || !errors.Is(err, census.ErrBusy)) {
+			t.Fatal(err)
+		}
+		if err == nil && (tries == mostTries || sum.AtRest && sum.Graph.Complete) {
+			break
+		}
 	}
 	log, err := os.ReadFile(sum.Log)
 	if err != nil {
@@ -65,9 +76,15 @@ func graphOf(t *testing.T, pid, n int) (sum *HeapSummary, tokens eventlog.HeapBa
 	return sum, tokens, roots
 }
 
+// mostTries bounds what a busy machine makes necessary.
+const mostTries = 20
+
 // What only a thread that runs holds, in registers, on its stack, in what it has just allocated, or by its code, is alive: as much as the
 // program has made.
 func TestRunningThreadHolds(t *testing.T) {
+	if runtime.GOARCH != "amd64" {
+		testprog.Skip(t, &testprog.UnsupportedError{Need: "registers of x86-64"})
+	}
 	const n = 50000
 	for _, o := range []testprog.Options{{}, {Threaded: true, Release: "9.6.6"}} {
 		for _, mode := range []string{"register", "stack", "fresh", "code", "c", "steady"} {
