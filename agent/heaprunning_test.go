@@ -13,6 +13,8 @@ import (
 	"time"
 
 	"ccagent/agent/census"
+	"ccagent/agent/procfs"
+	"ccagent/agent/sourcetest"
 	"ccagent/eventlog"
 	"ccagent/internal/testprog"
 )
@@ -37,6 +39,12 @@ func spinner(t *testing.T, o testprog.Options, args ...string) *exec.Cmd {
 	if _, err := io.ReadFull(out, ready); err != nil || string(ready) != "ready\n" {
 		t.Fatalf("it says %q, %v", ready, err)
 	}
+	// It is in its loop once it has used CPU time for more than writing that line.
+	began, _, _ := procfs.CPUTime(cmd.Process.Pid)
+	sourcetest.Until(t, "it is in its loop", func() bool {
+		used, _, ok := procfs.CPUTime(cmd.Process.Pid)
+		return ok && used > began+uint64(50*time.Millisecond)
+	})
 	return cmd
 }
 
