@@ -68,6 +68,7 @@ func newBuilder(s Sections, opt Options) *builder {
 		spanIDs: map[Span]uint32{},
 		dies:    make([]uint64, 1),
 		memo:    map[abbrevKey]*abbrevTable{},
+		noted:   map[uint32]bool{},
 	}
 }
 
@@ -87,6 +88,7 @@ type builder struct {
 	links   []link
 	memo    map[abbrevKey]*abbrevTable
 	lines   lineTable
+	noted   map[uint32]bool // units that have source notes
 
 	recent   [1 << 13]uint32 // span ids
 	lastPath []byte
@@ -173,8 +175,11 @@ func (b *builder) unit(u *unit) error {
 	if !info.Haskell || !root.children {
 		return nil
 	}
-	firstBlock, firstProc := len(b.x.blocks), len(b.x.procs)
+	firstBlock, firstProc, notes := len(b.x.blocks), len(b.x.procs), len(b.x.notes)
 	err := b.haskell(u, &c, table, uint32(len(b.x.units)-1))
+	if len(b.x.notes) > notes {
+		b.noted[uint32(len(b.x.units)-1)] = true
+	}
 	b.markDead(&info, firstBlock)
 	b.positions(&info, firstProc)
 	return err

@@ -11,7 +11,7 @@ import (
 // and of no other version of this package.
 
 // Format begins an encoded index, and changes with what Build or Encode makes.
-const Format = "ccagent index 2\n"
+const Format = "ccagent index 3\n"
 
 // ErrEncoding is wrapped by Decode's errors.
 var ErrEncoding = errors.New("malformed index")

@@ -34,7 +34,8 @@ func (b *builder) positions(info *Unit, firstProc int) {
 // Where the first of the other blocks has that note, it is in the entry's own
 // tick scope, and all its notes are the entry's. A procedure without notes of
 // its own has its position from the scope around it; it inherits by its tick
-// parent and needs no note.
+// parent and needs no note. Those of units that have none at all, as GHC's -g1
+// makes, get none: their code has lines.
 func (b *builder) entryNotes() {
 	x := b.x
 	starts := b.spansByStart()
@@ -42,7 +43,7 @@ func (b *builder) entryNotes() {
 	for i := 1; i < len(x.procs); i++ {
 		p := &x.procs[i]
 		root := &x.blocks[p.root]
-		if p.pos.Line == 0 || root.note != 0 {
+		if p.pos.Line == 0 || root.note != 0 || !b.noted[p.unit] {
 			continue
 		}
 		best, from := uint32(0), NoBlock
