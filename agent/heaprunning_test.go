@@ -24,13 +24,7 @@ func spinner(t *testing.T, o testprog.Options, args ...string) *exec.Cmd {
 	t.Helper()
 	testprog.NeedRoot(t)
 	cmd := exec.Command(testprog.Build(t, "spinner", o), args...)
-	out, err := cmd.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
+	_, out := testprog.Start(t, cmd)
 	t.Cleanup(func() {
 		_ = cmd.Process.Kill()
 		_ = cmd.Wait()

@@ -20,8 +20,8 @@ type HeapGraph struct {
 	Notes             []string
 	// AtRest is set if the process was stopped between collections: garbage was counted too.
 	AtRest bool
-	// Complete is set if all roots are known. Of a process that was stopped between collections they are not
-	// where a thread ran Haskell code and its registers did not tell what it holds: that is reached from none that is.
+	// Complete is set if all roots are known. In a process that was stopped between collections, the roots of a running
+	// thread are unknown where its registers did not tell them; what only such a thread holds counts as unreached.
 	Complete bool
 }
 

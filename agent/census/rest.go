@@ -124,8 +124,8 @@ func (r *Reader) atRest(ctx context.Context, o Options) (*Census, error) {
 	return census, nil
 }
 
-// knownTries is how often a program is stopped until the registers of all its threads that run tell what they hold: for moments,
-// as where a thread begins to run, they do not.
+// knownTries bounds how often a program is stopped to learn by registers what its running threads hold. At some moments the
+// registers do not tell, as while a thread begins to run.
 const knownTries = 5
 
 var errUnknown = errors.New("what a thread that runs holds is not known")

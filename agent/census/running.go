@@ -202,7 +202,7 @@ func (r *Reader) runningOf(base uint64, threads map[uint64][]*stopped, left *roo
 	return run, false
 }
 
-// isOf reports whether the OS thread may be that which works for a capability.
+// isOf reports whether the OS thread may run the capability that has this BaseReg.
 func (c *cStack) isOf(base uint64) bool {
 	return c.calls == nil && c.Base == base || c.calls != nil && c.has(base)
 }

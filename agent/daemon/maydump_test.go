@@ -48,7 +48,8 @@ func drop(how string) error {
 	return nil
 }
 
-// A user gets the threads of a process that the kernel lets them look into, and not of one that was root's, whoever it is now.
+// A user may dump the threads of a process only if the kernel lets that user look into it. A process that root has started stays
+// refused when it has changed its user.
 func TestMayDump(t *testing.T) {
 	testprog.NeedRoot(t)
 	self, err := os.Executable()

@@ -339,11 +339,7 @@ func snapshot(socket string, r control.Request, output string) error {
 	if err != nil {
 		return err
 	}
-	defer func() {
-		for _, f := range files {
-			f.Close()
-		}
-	}()
+	defer closeAll(files)
 	var inputs []rewrite.Input
 	var start int64
 	for i, f := range files {
@@ -357,11 +353,7 @@ func snapshot(socket string, r control.Request, output string) error {
 			start = at
 		}
 	}
-	who, err := invoker.Find("")
-	if err != nil {
-		return err
-	}
-	log, err := invoker.CreateLog(output, who)
+	log, err := createOwn(output)
 	if err != nil {
 		return err
 	}
@@ -376,6 +368,22 @@ func snapshot(socket string, r control.Request, output string) error {
 	}
 	say("%s: %s of %s", output, count(report.Samples, "sample"), count(uint64(len(files)), "piece"))
 	return nil
+}
+
+// closeAll closes the files of the daemon's answer.
+func closeAll(files []*os.File) {
+	for _, f := range files {
+		f.Close()
+	}
+}
+
+// createOwn makes a log that belongs to who runs the command.
+func createOwn(path string) (*invoker.Log, error) {
+	who, err := invoker.Find("")
+	if err != nil {
+		return nil, err
+	}
+	return invoker.CreateLog(path, who)
 }
 
 // startOf reads the wall clock at a log's time 0.

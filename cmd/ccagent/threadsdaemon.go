@@ -17,7 +17,6 @@ import (
 
 	"ccagent/agent/daemon"
 	"ccagent/agent/daemon/control"
-	"ccagent/agent/invoker"
 	"ccagent/profile"
 )
 
@@ -31,7 +30,7 @@ func dumpBeside(ctx context.Context, d daemon.Dump) (notes []string, err error) 
 		}
 	}
 	cmd := exec.CommandContext(ctx, "/proc/self/exe", append(args, strconv.FormatUint(uint64(d.PID), 10))...)
-	// It is root's, whoever has started the daemon by sudo.
+	// The log is to be root's, also where the daemon was started by sudo, whose variables name somebody else.
 	cmd.Env = slices.DeleteFunc(os.Environ(), func(kv string) bool { return strings.HasPrefix(kv, "SUDO_") })
 	cmd.Dir = "/"
 	var said bytes.Buffer
@@ -87,11 +86,7 @@ func daemonThreads(socket string, r control.Request, output string, show func(*p
 	if err != nil {
 		return err
 	}
-	defer func() {
-		for _, f := range files {
-			f.Close()
-		}
-	}()
+	defer closeAll(files)
 	if len(files) != 1 {
 		return fmt.Errorf("the daemon's answer has %d logs", len(files))
 	}
@@ -104,11 +99,7 @@ func daemonThreads(socket string, r control.Request, output string, show func(*p
 	}
 	log := io.NewSectionReader(files[0], 0, st.Size())
 	if output != "" {
-		who, err := invoker.Find("")
-		if err != nil {
-			return err
-		}
-		kept, err := invoker.CreateLog(output, who)
+		kept, err := createOwn(output)
 		if err != nil {
 			return err
 		}

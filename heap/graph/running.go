@@ -8,8 +8,8 @@ import (
 )
 
 // This file finds what a thread holds that ran when the program was stopped between collections. What its words mean nobody
-// says, so one that is the address of a closure is taken for a pointer to it: of garbage a little may count as held, and of what
-// is alive nothing is left out.
+// says, so one that is the address of a closure is taken for a pointer to it, and a little garbage may count as held. What is left out
+// is in docs/memory.md.
 
 // runs is the running thread for which is holds; nil if there is none.
 func (a *analysis) runs(is func(*heap.Running) bool) *heap.Running {

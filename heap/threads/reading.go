@@ -131,8 +131,8 @@ func (r *Reader) Numbered(at uint64) bool {
 	return err == nil
 }
 
-// Generations reports whether an array that is Numbered has threads at this moment; while a collection runs it has none that
-// can be told.
+// Generations reports whether an array that is Numbered has threads at this moment. While a collection runs the lists of threads
+// are taken apart, and the answer is no.
 func (r *Reader) Generations(at uint64) bool {
 	r.pages.forget()
 	heads, _, err := r.lists(at)

@@ -58,8 +58,8 @@ func (d dumped) said() map[uint64]said {
 func TestDaemonThreads(t *testing.T) {
 	testprog.NeedRoot(t)
 	o := testprog.Options{Threaded: true, Release: "9.10.3"}
-	ours := stand(t, o)
-	theirs := command(t, readable(t, testprog.Build(t, "standstill", o)))
+	ours := stand(t, o, dumpsAlike...)
+	theirs := command(t, readable(t, testprog.Build(t, "standstill", o)), dumpsAlike...)
 	theirs.SysProcAttr, theirs.Dir = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: nobodyID, Gid: nobodyID}}, "/"
 	standsStill(t, theirs, func(string) {})
 	h := newHost(t)

@@ -93,6 +93,10 @@ func stand(t *testing.T, o testprog.Options, args ...string) *standing {
 	return s
 }
 
+// dumpsAlike are arguments of a program that stands still of which two dumps say the same: no collection runs between them. One would
+// move what threads wait for, and drop a thread that has ended.
+var dumpsAlike = []string{"+RTS", "-I0"}
+
 // standsStill starts a program that prints "ready" where it stands still, and ends when its standard input does: with
 // the test. The lines before are for each.
 func standsStill(t *testing.T, cmd *exec.Cmd, each func(line string)) {

@@ -91,7 +91,7 @@ func TestTop(t *testing.T) {
 
 // A key shows what the program's threads do, with names, and the log that is kept has it.
 func TestTopShowsThreads(t *testing.T) {
-	s := stand(t, testprog.Options{Threaded: true, Release: "9.10.3"})
+	s := stand(t, testprog.Options{Threaded: true, Release: "9.10.3"}, dumpsAlike...)
 	dir := t.TempDir()
 	log := filepath.Join(dir, "top.eventlog")
 	p := newPane(t, dir)

@@ -150,7 +150,12 @@ func do(j hwtest.Job) hwtest.Result {
 	return r
 }
 
-// killAll ends every process but this one, which has process id 1.
-func killAll() error { return syscall.Kill(-1, syscall.SIGKILL) }
+// killAll ends every process but this one, which has process id 1. Anywhere else than in a guest it does nothing.
+func killAll() error {
+	if os.Getpid() != 1 {
+		return errors.New("not process 1 of a machine of its own")
+	}
+	return syscall.Kill(-1, syscall.SIGKILL)
+}
 
 func last(s string) string { return s[max(0, len(s)-keep):] }
