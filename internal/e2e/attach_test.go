@@ -73,7 +73,7 @@ func TestAttachEnds(t *testing.T) {
 	testprog.NeedRoot(t)
 	exe := testprog.Build(t, "spin31", testprog.Options{})
 	target := command(t, exe, endless)
-	background(t, target)
+	begin(t, target)
 	alive := func() {
 		t.Helper()
 		if err := target.Process.Signal(syscall.Signal(0)); err != nil {
@@ -130,7 +130,7 @@ func TestAttachToNothing(t *testing.T) {
 func TestAttachToIdleProcess(t *testing.T) {
 	testprog.NeedRoot(t)
 	target := command(t, "sleep", "1000")
-	background(t, target)
+	begin(t, target)
 	eventually(t, "it sleeps", func() bool { return strings.Contains(stateOf(t, target.Process.Pid), "S (sleeping)") })
 	r := run(t, command(t, ccagent, "attach", "--duration", "100ms", "-o", filepath.Join(t.TempDir(), "l"), pidOf(target)))
 	if r.status != 125 {

@@ -27,7 +27,8 @@ func TestCurryProgram(t *testing.T) {
 			t.Errorf("%s: %q, want %q", c.args, r.stdout, c.says)
 		}
 	}
-	log, r := record(t, []string{"-e", "cpu-clock,alloc"}, program, "queens", "8", "12")
+	// Each part of search has some dozens of samples.
+	log, r := record(t, []string{"-e", "cpu-clock,alloc", "-F", "4999", "--max-overhead", "0"}, program, "queens", "8", "12")
 	if !strings.Contains(r.stdout, "values 92") {
 		t.Errorf("it said %q", r.stdout)
 	}

@@ -44,7 +44,7 @@ func TestCallersDescriptors(t *testing.T) {
 func TestQuit(t *testing.T) {
 	testprog.NeedRoot(t)
 	target := command(t, "sleep", "1000")
-	background(t, target)
+	begin(t, target)
 	log := filepath.Join(t.TempDir(), "run.eventlog")
 	cmd := command(t, ccagent, "attach", "-o", log, pidOf(target))
 	wait := background(t, cmd)

@@ -72,8 +72,8 @@ var touchSources = sync.OnceValue(func() error {
 	})
 })
 
-// limit stops commands that hang; no test waits for it.
-const limit = 3 * time.Minute
+// limit stops commands that hang; no test waits for it. It is far beyond what any takes beside dozens of busy programs.
+const limit = 10 * time.Minute
 
 // result is the result of a command.
 type result struct {
@@ -141,6 +141,15 @@ func background(t *testing.T, cmd *exec.Cmd) (wait func() result) {
 		done = true
 		return ended(t, cmd, cmd.Wait(), &stdout, &stderr)
 	}
+}
+
+// begin starts a program that is to be looked at, and returns once it is executed: exec.Cmd's Start returns before the kernel has
+// mapped it.
+func begin(t *testing.T, cmd *exec.Cmd) (wait func() result) {
+	t.Helper()
+	wait = background(t, cmd)
+	testprog.WaitExecuted(t, cmd.Process.Pid)
+	return wait
 }
 
 // record profiles a program to its end and returns the log's path. The program and the

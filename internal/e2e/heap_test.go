@@ -100,7 +100,7 @@ func TestWhatRetainsGrowth(t *testing.T) {
 	if _, err := target.StdinPipe(); err != nil {
 		t.Fatal(err)
 	}
-	background(t, target)
+	begin(t, target)
 	var logs []string
 	for _, name := range []string{"earlier.eventlog", "later.eventlog"} {
 		log := filepath.Join(t.TempDir(), name)

@@ -37,7 +37,7 @@ func inMemoryGroup(t *testing.T, bytes int, name string, args ...string) *exec.C
 func TestLittleMemory(t *testing.T) {
 	exe := testprog.Build(t, "spin31", testprog.Options{})
 	target := command(t, exe, endless)
-	background(t, target)
+	begin(t, target)
 	for _, c := range []struct {
 		bytes, status int
 		says          []string
@@ -68,7 +68,7 @@ func TestAgentMapsNoFileOfTheProgram(t *testing.T) {
 	testprog.NeedRoot(t)
 	exe := testprog.Build(t, "spin31", testprog.Options{})
 	target := command(t, exe, endless)
-	background(t, target)
+	begin(t, target)
 	log := filepath.Join(t.TempDir(), "run.eventlog")
 	agent := command(t, ccagent, "attach", "-o", log, pidOf(target))
 	wait := background(t, agent)

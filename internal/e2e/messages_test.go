@@ -29,7 +29,7 @@ func TestScriptsOfHaskell(t *testing.T) {
 func TestDurationIsReported(t *testing.T) {
 	testprog.NeedRoot(t)
 	log := filepath.Join(t.TempDir(), "run.eventlog")
-	cmd := command(t, ccagent, "record", "-e", "cpu-clock", "--duration", "300ms", "-o", log, "--", "sh", "-c", "i=0; while [ $i -lt 600000 ]; do i=$((i+1)); done; read go; exit 3")
+	cmd := command(t, ccagent, "record", "-e", "cpu-clock", "--duration", "2s", "-o", log, "--", "sh", "-c", "i=0; while [ $i -lt 600000 ]; do i=$((i+1)); done; read go; exit 3")
 	program, err := cmd.StdinPipe()
 	if err != nil {
 		t.Fatal(err)

@@ -147,7 +147,7 @@ func TestKilledAgent(t *testing.T) {
 	log := filepath.Join(t.TempDir(), "run.eventlog")
 	exe := testprog.Build(t, "spin31", testprog.Options{})
 	target := command(t, exe, endless)
-	background(t, target)
+	begin(t, target)
 	cmd := command(t, ccagent, "attach", "-F", "997", "-o", log, pidOf(target))
 	wait := background(t, cmd)
 	before := 0

@@ -63,12 +63,8 @@ func TestProbesGoWithTheAgent(t *testing.T) {
 	testprog.NeedRoot(t)
 	exe := testprog.Build(t, "maps", testprog.Options{})
 	target := command(t, exe, "20000", "1000000")
-	background(t, target)
+	begin(t, target)
 	pid := target.Process.Pid
-	eventually(t, "the program runs", func() bool {
-		path, err := os.Readlink(fmt.Sprintf("/proc/%d/exe", pid))
-		return err == nil && path == exe
-	})
 	if n := patched(t, pid, exe); n != 0 {
 		t.Fatalf("%d bytes of the code differ from the file before anything was probed", n)
 	}

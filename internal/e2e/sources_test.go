@@ -65,6 +65,7 @@ func TestSourcesAreWhatTheProgramsUserReads(t *testing.T) {
 				path, err := os.Readlink("/proc/" + pidOf(target) + "/exe")
 				return err == nil && path == exe
 			})
+			testprog.WaitExecuted(t, target.Process.Pid)
 			log := filepath.Join(t.TempDir(), "run.eventlog")
 			r := run(t, command(t, ccagent, "attach", "-F", "997", "--duration", "1s", "-o", log, pidOf(target)))
 			target.Process.Kill()

@@ -98,6 +98,7 @@ func TestAttachLeavesHeldProcessesAsTheyAre(t *testing.T) {
 				target.Wait()
 			}()
 			pid := target.Process.Pid
+			testprog.WaitExecuted(t, pid)
 			letGo := c.hold(t, pid)
 			defer letGo() // or it could not even be killed
 			// A traced process runs on, so that its state is that of a moment.

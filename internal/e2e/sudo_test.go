@@ -95,7 +95,7 @@ func TestSudoAttachesToOwnProcesses(t *testing.T) {
 			if own {
 				target.SysProcAttr = nobody()
 			}
-			background(t, target)
+			begin(t, target)
 			r := run(t, sudoAsNobody(t, shared, "attach", "--duration", "1s", "-o", "own.eventlog", pidOf(target)))
 			if own && r.status != 0 {
 				t.Errorf("status %d\n%s", r.status, r.stderr)
@@ -124,7 +124,7 @@ func TestSudoDoctorReadsAsInvoker(t *testing.T) {
 		}
 	}
 	target := command(t, exe, endless)
-	background(t, target)
+	begin(t, target)
 	if r := run(t, sudoAsNobody(t, shared, "doctor", pidOf(target))); r.status == 0 || strings.Contains(r.stdout, "GHC 9") {
 		t.Errorf("doctor of another user's process: status %d\n%s%s", r.status, r.stdout, r.stderr)
 	}

@@ -155,9 +155,8 @@ func TestDaemonSurvives(t *testing.T) {
 	if r := run(t, storm); r.status != 0 {
 		t.Fatalf("the storm: %+v", r)
 	}
-	if after := h.listed(passing...); after > before {
-		t.Errorf("%d processes of its programs are seen after the storm, %d before", after, before)
-	}
+	// One that has just ended may still be listed.
+	eventually(t, "no more processes are listed after the storm than before", func() bool { return h.listed(passing...) <= before })
 
 	pid := old.Process.Pid
 	old.Process.Kill()

@@ -66,7 +66,7 @@ func TestNamesCannotReachTheTerminal(t *testing.T) {
 	}
 
 	target := command(t, exe, endless, owned)
-	wait := background(t, target)
+	wait := begin(t, target)
 	if r := printed(ccagent, "attach", "--duration", "1s", pidOf(target)); r.status != 0 {
 		t.Errorf("attach: status %d\n%q", r.status, r.stderr)
 	}

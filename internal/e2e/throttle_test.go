@@ -36,7 +36,7 @@ func TestThrottled(t *testing.T) {
 		}
 	})
 	target := command(t, testprog.Build(t, "spin31", testprog.Options{}), endless)
-	background(t, target)
+	begin(t, target)
 
 	log := filepath.Join(t.TempDir(), "run.eventlog")
 	agent := command(t, ccagent, "attach", "-o", log, "-e", "cpu-clock", "-F", "4999", "--max-overhead", "0", pidOf(target))

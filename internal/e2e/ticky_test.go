@@ -77,7 +77,7 @@ func TestTickyCounters(t *testing.T) {
 func TestTickyCountersOfARunningProgram(t *testing.T) {
 	testprog.NeedRoot(t)
 	program := command(t, testprog.Build(t, "rev", testprog.Options{Flags: []string{"-ticky"}}), "220", endless)
-	background(t, program)
+	begin(t, program)
 	signal := func(p *os.Process, s unix.Signal) {
 		t.Helper()
 		if err := p.Signal(s); err != nil {

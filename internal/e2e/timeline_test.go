@@ -238,7 +238,7 @@ func TestKilledAgentLeavesNoProbe(t *testing.T) {
 		t.Fatal(err)
 	}
 	target := command(t, exe, endless)
-	background(t, target)
+	begin(t, target)
 	memory, err := os.Open(fmt.Sprintf("/proc/%d/mem", target.Process.Pid))
 	if err != nil {
 		t.Fatal(err)

@@ -70,7 +70,7 @@ func TestTop(t *testing.T) {
 	if err := touchSources(); err != nil {
 		t.Fatal(err)
 	}
-	exe := testprog.Build(t, "spin31", testprog.Options{})
+	exe := testprog.CopyTo(t, testprog.Build(t, "spin31", testprog.Options{}), sharedDir(t, 0o755)) // no other test runs this one
 	p := newPane(t, t.TempDir())
 	p.keys(ccagent+" top -- "+exe+" "+endless+"; echo status $?", "Enter")
 	p.await("live spin31", "three:", "samples kept")
@@ -121,7 +121,9 @@ func TestFollow(t *testing.T) {
 	p := newPane(t, dir)
 	p.keys("until [ -e "+log+" ]; do sleep 0.1; done; "+ccview+" --follow "+log+"; echo status $?", "Enter")
 	p.await("live spin31.eventlog", "three:")
-	if err := unix.Kill(childOf(agent.Process.Pid, "spin31"), unix.SIGTERM); err != nil {
+	pid := 0 // the kernel's list may lack a child while another one ends
+	eventually(t, "the program is listed", func() bool { pid = childOf(agent.Process.Pid, "spin31"); return pid != 0 })
+	if err := unix.Kill(pid, unix.SIGTERM); err != nil {
 		t.Fatal(err)
 	}
 	p.await("the capture has ended; this is all of it")

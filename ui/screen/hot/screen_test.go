@@ -115,14 +115,14 @@ func TestCursorSelects(t *testing.T) {
 
 // Where the second half of the sentence has no room, the keys that belong to it are not named either.
 func TestSentenceNamesKeysOfWhatItSays(t *testing.T) {
-	s := open(t)
-	s.Answer()
-	s.C.Key = func(name string) string { return map[string]string{screen.Heap: "5", screen.Stacks: "3"}[name] }
-	s.C.Data.Sentence = &reasons.Sentence{
-		Text: "48.2% of CPU time is in GHC.List.lengthAccumulated", See: []reasons.See{reasons.SeeElement},
-		More: "; 23.0% is garbage collection", SeeMore: []reasons.See{reasons.SeePauses},
-	}
 	for width, want := range map[int]string{120: "Accumulated; 23.0% is garbage collection: see 5", 80: "GHC.List.lengthAccumulated  "} {
+		s := open(t) // a screen of another width asks again, and is answered with the profile's own sentence
+		s.Answer()
+		s.C.Key = func(name string) string { return map[string]string{screen.Heap: "5", screen.Stacks: "3"}[name] }
+		s.C.Data.Sentence = &reasons.Sentence{
+			Text: "48.2% of CPU time is in GHC.List.lengthAccumulated", See: []reasons.See{reasons.SeeElement},
+			More: "; 23.0% is garbage collection", SeeMore: []reasons.See{reasons.SeePauses},
+		}
 		first := strings.Split(s.Draw(width, 24), "\n")[1] + "  "
 		if !strings.Contains(first, want) {
 			t.Errorf("%d columns: %q has no %q", width, first, want)
