@@ -18,9 +18,9 @@ place they are written, and the run-time system's own objects.
 It rests on blocks of the nursery that were copied when collections began, each
 as likely as any other. What large objects hold is not in it. The event alloc
 says which code allocated: ccview hot --event alloc.`, stdout, stderr, func(*cobra.Command) {},
-		func(p *profile.Profile, r profile.Range) (printer.Report, error) {
-			f := closures.All
-			f.Range = r
-			return alloc.Report{Profile: p, Filter: f}, nil
+		func(p *profile.Profile, f profile.Filter) (printer.Report, error) {
+			of := closures.All
+			of.Range = f.Range
+			return alloc.Report{Profile: p, Filter: of}, nil
 		})
 }

@@ -117,7 +117,7 @@ func (v *view) hot(c *cobra.Command, path string) error {
 		return err
 	}
 	if p := s.Profile; len(p.Events) == 0 && len(p.Dumps) > 0 {
-		return v.print(threadsReport(p, profile.Range{}), path)
+		return v.print(threadsReport(p, s.Filter), path)
 	} else if len(p.Events) == 0 && len(p.HeapProfiles) > 0 {
 		return v.print(heap.Report{Profile: p}, path)
 	}
@@ -309,6 +309,9 @@ func whole(use, short string, stdout, stderr *printable.Writer, report func(p *p
 		Args:  exactly(1, "one log"),
 		RunE: func(c *cobra.Command, args []string) error {
 			if _, _, err := v.check(c); err != nil {
+				return err
+			}
+			if err := refuseChoice(c, "reports the whole log"); err != nil {
 				return err
 			}
 			_, _, folder, err := v.choose(args[0])

@@ -54,7 +54,7 @@ type view struct {
 	programs   []string
 	categories []string
 
-	labels []string // those of threads, which the log has to say whose they are
+	labels []string // of threads; the log has to say whose they are
 }
 
 // addFlags adds the common flags.
@@ -266,59 +266,10 @@ func (v *view) selection(c *cobra.Command, path string) (*profile.Selection, pro
 			return nil, 0, wrong("%s has no program %q%s", path, name, programList(p))
 		}
 	}
-	if err := v.labelled(p, path, &f); err != nil {
+	if err := v.chooseThreads(p, path, &f); err != nil {
 		return nil, 0, err
 	}
 	return p.Select(f), level, nil
-}
-
-// labelled adds the threads that have one of the labels to a filter.
-func (v *view) labelled(p *profile.Profile, path string, f *profile.Filter) error {
-	for _, label := range v.labels {
-		found := false
-		for i := range p.Threads {
-			t := &p.Threads[i]
-			if t.Label != label || t.TSO == 0 {
-				continue
-			}
-			found = true
-			if !slices.Contains(f.Threads, t.TSO) {
-				f.Threads = append(f.Threads, t.TSO)
-			}
-		}
-		if !found {
-			return wrong("%s has no thread %q%s", path, label, labelList(p))
-		}
-	}
-	return nil
-}
-
-// unlabelled refuses labels of threads where the log is not yet read when they are needed.
-func (v *view) unlabelled() error {
-	if len(v.labels) > 0 {
-		return wrong("--thread %s: give the thread's id here, which ccview threads lists", v.labels[0])
-	}
-	return nil
-}
-
-// maxListed bounds the labels that an error lists.
-const maxListed = 20
-
-func labelList(p *profile.Profile) string {
-	var labels []string
-	for i := range p.Threads {
-		if l := p.Threads[i].Label; l != "" && !slices.Contains(labels, l) {
-			labels = append(labels, l)
-		}
-	}
-	slices.Sort(labels)
-	switch {
-	case len(labels) == 0:
-		return ": its threads have no labels; give an id, which ccview threads lists"
-	case len(labels) > maxListed:
-		return fmt.Sprintf(": it has %s and %d more", strings.Join(labels[:maxListed], ", "), len(labels)-maxListed)
-	}
-	return ": it has " + strings.Join(labels, ", ")
 }
 
 func programList(p *profile.Profile) string {

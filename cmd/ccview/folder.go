@@ -238,6 +238,9 @@ Every command that takes a log takes a folder, and opens its logs as one:
 			if _, _, err := v.check(c); err != nil {
 				return err
 			}
+			if err := refuseChoice(c, "lists whole logs"); err != nil {
+				return err
+			}
 			dir, choice, is, err := v.folder(args[0])
 			if err != nil {
 				return err

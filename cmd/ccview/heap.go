@@ -2,6 +2,7 @@ package main
 
 import (
 	"math"
+	"slices"
 
 	"ccagent/internal/printable"
 	"ccagent/ui/printer"
@@ -12,13 +13,14 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// noStacks lists the common flags that select stacks or samples. Heap samples and
-// collections have none, so their commands lack these flags.
-var noStacks = []string{"event", "focus", "ignore", "hide", "merge", "collapse", "fold-recursion", "level", "thread", "cap", "pid", "tid", "category"}
+// choosesSamples lists the common flags that choose samples or change their stacks. Heap
+// censuses and collections have neither, so their commands lack these flags.
+var choosesSamples = []string{"event", "focus", "ignore", "hide", "merge", "collapse", "fold-recursion", "level", "thread", "cap", "pid", "tid", "program", "category"}
 
 // ofRange returns a command that reports on a range of time. Its common flags are the
-// format, the range and the number of rows.
-func ofRange(use, short, long string, stdout, stderr *printable.Writer, flags func(c *cobra.Command), report func(p *profile.Profile, r profile.Range) (printer.Report, error)) *cobra.Command {
+// format, the range, the number of rows, and those of the flags that choose samples which are in
+// takes.
+func ofRange(use, short, long string, stdout, stderr *printable.Writer, flags func(c *cobra.Command), report func(p *profile.Profile, f profile.Filter) (printer.Report, error), takes ...string) *cobra.Command {
 	v := &view{stdout: stdout, stderr: stderr}
 	c := &cobra.Command{
 		Use: use, Short: short, Long: long,
@@ -28,10 +30,8 @@ func ofRange(use, short, long string, stdout, stderr *printable.Writer, flags fu
 			if err != nil {
 				return err
 			}
-			for _, name := range noStacks {
-				if c.Flags().Changed(name) {
-					return wrong("--%s: %s shows what has no samples to choose; --range does", name, c.Name())
-				}
+			if err := refuseChoice(c, "shows what happened in a --range of time", takes...); err != nil {
+				return err
 			}
 			if err := v.place(args[0], &f); err != nil {
 				return err
@@ -40,7 +40,10 @@ func ofRange(use, short, long string, stdout, stderr *printable.Writer, flags fu
 			if err != nil {
 				return err
 			}
-			r, err := report(p, f.Range)
+			if err := v.chooseThreads(p, args[0], &f); err != nil {
+				return err
+			}
+			r, err := report(p, f)
 			if err != nil {
 				return err
 			}
@@ -48,8 +51,10 @@ func ofRange(use, short, long string, stdout, stderr *printable.Writer, flags fu
 		},
 	}
 	v.addFlags(c)
-	for _, name := range noStacks {
-		_ = c.Flags().MarkHidden(name)
+	for _, name := range choosesSamples {
+		if !slices.Contains(takes, name) {
+			_ = c.Flags().MarkHidden(name)
+		}
 	}
 	flags(c)
 	return c
@@ -87,7 +92,7 @@ stacks, C's malloc, files; and what to do about it.`, stdout, stderr,
 			c.Flags().BoolVar(&rss, "rss", false, "where the memory of the process was, and what to do about it (of a log by ccagent heap)")
 			c.Flags().IntVar(&columns, "buckets", 0, "columns (default: what fits)")
 		},
-		func(p *profile.Profile, r profile.Range) (printer.Report, error) {
+		func(p *profile.Profile, f profile.Filter) (printer.Report, error) {
 			if number < 1 || number > max(1, len(p.HeapProfiles)) {
 				return nil, wrong("--profile %d: the log has %d", number, len(p.HeapProfiles))
 			}
@@ -112,13 +117,13 @@ stacks, C's malloc, files; and what to do about it.`, stdout, stderr,
 			case path != "":
 				return heap.Paths{Profile: p, Closure: path}, nil
 			}
-			return heap.Report{Profile: p, Range: r, Number: number - 1, Buckets: columns}, nil
+			return heap.Report{Profile: p, Range: f.Range, Number: number - 1, Buckets: columns}, nil
 		})
 }
 
 func gcCommand(stdout, stderr *printable.Writer) *cobra.Command {
 	return ofRange("gc FILE", "pauses for garbage collection, by generation", "", stdout, stderr, func(*cobra.Command) {},
-		func(p *profile.Profile, r profile.Range) (printer.Report, error) {
-			return heap.GCReport{Profile: p, Range: r}, nil
+		func(p *profile.Profile, f profile.Filter) (printer.Report, error) {
+			return heap.GCReport{Profile: p, Range: f.Range}, nil
 		})
 }

@@ -107,7 +107,7 @@ func (v *view) push(c *cobra.Command, path string, o *pushing) error {
 	if err != nil {
 		return err
 	}
-	if err := v.unlabelled(); err != nil {
+	if err := refuseChoice(c, "sends all of a log, or of a --range of time"); err != nil {
 		return err
 	}
 	targets, err := o.targets()

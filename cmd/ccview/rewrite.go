@@ -2,10 +2,13 @@ package main
 
 import (
 	"io"
+	"slices"
+	"strings"
 
 	"ccagent/profile"
 	"ccagent/profile/compat"
 	"ccagent/profile/rewrite"
+	"ccagent/profile/threads"
 
 	"github.com/spf13/cobra"
 )
@@ -26,9 +29,6 @@ func (v *view) rewrite(c *cobra.Command, paths []string, out, tool string) error
 	if err != nil {
 		return err
 	}
-	if err := v.unlabelled(); err != nil {
-		return err
-	}
 	for flag, set := range map[string]bool{"hide": len(f.Hide) > 0, "merge": len(f.Merge) > 0, "collapse": len(f.Collapse) > 0, "fold-recursion": f.FoldRecursion} {
 		if set {
 			return wrong("--%s changes stacks, which a log keeps as they were: leave it out, or export to another format", flag)
@@ -40,8 +40,9 @@ func (v *view) rewrite(c *cobra.Command, paths []string, out, tool string) error
 	o := rewrite.Options{Range: f.Range}
 	samplesOnly := f
 	samplesOnly.Range = profile.Range{}
-	filtered := v.event != "" || len(f.Focus)+len(f.Ignore)+len(f.Threads)+len(f.TIDs)+len(f.PIDs)+len(f.Caps)+len(f.Categories)+len(f.Programs) > 0
+	filtered := v.event != "" || len(f.Focus)+len(f.Ignore)+len(f.Threads)+len(v.labels)+len(f.TIDs)+len(f.PIDs)+len(f.Caps)+len(f.Categories)+len(f.Programs) > 0
 	var inputs []rewrite.Input
+	nowhere := nowhere{}
 	for _, path := range paths {
 		of, err := v.inputs(path)
 		if err != nil {
@@ -49,12 +50,15 @@ func (v *view) rewrite(c *cobra.Command, paths []string, out, tool string) error
 		}
 		for i := range of {
 			if filtered {
-				if of[i].Keep, err = v.keeper(of[i].Name, samplesOnly); err != nil {
+				if of[i].Keep, err = v.keeper(of[i].Name, samplesOnly, &nowhere); err != nil {
 					return err
 				}
 			}
 		}
 		inputs = append(inputs, of...)
+	}
+	if len(nowhere.not) > 0 {
+		return nowhere.not[0].error(strings.Join(paths, ", "), nowhere.known)
 	}
 	if tool != "" {
 		if len(paths) > 1 {
@@ -80,15 +84,41 @@ func (v *view) rewrite(c *cobra.Command, paths []string, out, tool string) error
 	return err
 }
 
+// nowhere is the threads that --thread names and none of several logs has. A thread need not be in
+// each piece of a capture.
+type nowhere struct {
+	logs  int
+	not   []missing
+	known []threads.Name // of all of them
+}
+
+// add leaves those that another log does not have either.
+func (n *nowhere) add(not []missing, known []threads.Name) {
+	if n.logs++; n.logs == 1 {
+		n.not = not
+	}
+	n.not = slices.DeleteFunc(n.not, func(m missing) bool { return !slices.Contains(not, m) })
+	n.known = threads.Merge(n.known, known)
+}
+
 // keeper returns a function that reports whether the filter keeps the sample with number
 // i.
-func (v *view) keeper(path string, f profile.Filter) (func(i int) bool, error) {
+func (v *view) keeper(path string, f profile.Filter, n *nowhere) (func(i int) bool, error) {
 	p, err := profile.Open(path, nil)
 	if err != nil {
 		return nil, err
 	}
 	if p.Accounting.Dropped > 0 {
 		return nil, wrong("%s has more events than can be kept apart: it can be cut by --range only", path)
+	}
+	if len(v.labels)+len(f.Threads) > 0 {
+		known := threads.Known(p)
+		found, not := v.findThreads(known, f.Threads)
+		n.add(not, known)
+		if len(found) == 0 {
+			return func(int) bool { return false }, nil
+		}
+		f.Threads = found
 	}
 	var ss []*profile.Selection
 	for i := range p.Events {

@@ -16,14 +16,17 @@ func threadsCommand(stdout, stderr *printable.Writer) *cobra.Command {
 it waits for and its stack; deadlocks, and who waits for whom.
 
 Of any other log the Haskell threads that had samples, with their shares of the
-CPU time and of the bytes allocated.`, stdout, stderr, func(*cobra.Command) {},
-		func(p *profile.Profile, r profile.Range) (printer.Report, error) { return threadsReport(p, r), nil })
+CPU time and of the bytes allocated.
+
+With --thread, the rows of those threads only; shares are of all threads.`, stdout, stderr, func(*cobra.Command) {},
+		func(p *profile.Profile, f profile.Filter) (printer.Report, error) { return threadsReport(p, f), nil }, "thread")
 }
 
-// threadsReport is a log's dump of threads, or the table of those that had samples.
-func threadsReport(p *profile.Profile, r profile.Range) printer.Report {
+// threadsReport is a log's thread dump, or the table of the threads that had samples. Of the filter
+// the range and the threads hold.
+func threadsReport(p *profile.Profile, f profile.Filter) printer.Report {
 	if len(p.Dumps) > 0 {
-		return threads.Report{Profile: p}
+		return threads.Report{Profile: p, Only: f.Threads}
 	}
-	return tracks.Table{Profile: p, Filter: profile.Filter{Range: r}}
+	return tracks.Table{Profile: p, Filter: profile.Filter{Range: f.Range}, Only: f.Threads}
 }

@@ -36,7 +36,7 @@ func (v *view) tui(c *cobra.Command, path string) error {
 		}
 		return v.run(ui.Follow(path), ui.Options{Event: v.event, Filter: f}, path, nil)
 	}
-	src := v.source(path, folder)
+	src := v.source(path, folder, f)
 	read := src.Load
 	src.Load = func(progress func(done, total int64)) (*profile.Profile, error) {
 		p, err := read(progress)
@@ -51,12 +51,20 @@ func (v *view) tui(c *cobra.Command, path string) error {
 	return v.run(src, ui.Options{Event: v.event, Filter: f}, path, func() error { return v.hot(c, path) })
 }
 
-// source is what the viewer reads of a path.
-func (v *view) source(path string, folder bool) ui.Source {
+// source is what the viewer reads of a path, which has to have the threads of the filter.
+func (v *view) source(path string, folder bool, f profile.Filter) ui.Source {
 	src := ui.File(path)
 	if folder {
 		src.Path = "" // the logs in it come and go
 		src.Load = func(progress func(done, total int64)) (*profile.Profile, error) { return v.loadFolder(path, progress) }
+	}
+	read := src.Load
+	src.Load = func(progress func(done, total int64)) (*profile.Profile, error) {
+		p, err := read(progress)
+		if err == nil {
+			err = v.chooseThreads(p, path, &f)
+		}
+		return p, err
 	}
 	return src
 }
@@ -80,7 +88,7 @@ func (v *view) tuiDiff(c *cobra.Command, a, b []string, o diff.Options) error {
 			if !folder && !v.span.Open() {
 				return wrong("--range %s: of logs that are compared, the wall clock's time can be chosen on folders only", v.rng)
 			}
-			*side.to = append(*side.to, v.source(path, folder))
+			*side.to = append(*side.to, v.source(path, folder, f))
 		}
 	}
 	return v.run(g.B[0], ui.Options{Event: v.event, Filter: f, Against: g}, b[0], nil)

@@ -88,6 +88,38 @@ func Of(p *profile.Profile, d *columns.Dump) *Dump {
 	return g
 }
 
+// About is the dump with what concerns the threads with some ids alone: its groups are of these, and it
+// has the deadlocks and queues that one of them is in, and the OS threads that run them. Threads
+// has all, since what they wait for refers to others.
+func (g *Dump) About(ids []uint64) *Dump {
+	about := func(i int) bool { return slices.Contains(ids, g.Threads[i].TSO) }
+	out, d := *g, *g.Dump
+	out.Dump, d.OS = &d, nil
+	out.Groups, out.Deadlocks, out.Queues = nil, nil, nil
+	for _, group := range g.Groups {
+		group.Threads = slices.DeleteFunc(slices.Clone(group.Threads), func(i int) bool { return !about(i) })
+		if len(group.Threads) > 0 {
+			out.Groups = append(out.Groups, group)
+		}
+	}
+	for _, dead := range g.Deadlocks {
+		if slices.ContainsFunc(dead.Threads, about) {
+			out.Deadlocks = append(out.Deadlocks, dead)
+		}
+	}
+	for i := range g.Queues {
+		if q := &g.Queues[i]; slices.ContainsFunc(q.Waiting, about) || slices.ContainsFunc(q.For, about) {
+			out.Queues = append(out.Queues, *q)
+		}
+	}
+	for _, o := range g.OS {
+		if o.TSO != 0 && slices.Contains(ids, o.TSO) {
+			d.OS = append(d.OS, o)
+		}
+	}
+	return &out
+}
+
 // Index is the place of a thread's id in Threads; −1 if it is not there.
 func (g *Dump) Index(id uint64) int {
 	if i, ok := g.byID[id]; ok {

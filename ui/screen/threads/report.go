@@ -24,9 +24,24 @@ const (
 	standardNames  = 8
 )
 
-// Report is the last dump of threads in a log.
+// Report is the last thread dump in a log.
 type Report struct {
 	Profile *profile.Profile
+	Only    []uint64 // the ids of the threads to show; empty shows all
+}
+
+// dump is what of the last dump is shown; nil if the log has none.
+func (r Report) dump() *threads.Dump {
+	g := dumpOf(r.Profile)
+	if g == nil || len(r.Only) == 0 {
+		return g
+	}
+	return g.About(r.Only)
+}
+
+// shows reports whether a thread is among those to show.
+func (r Report) shows(t *threads.Thread) bool {
+	return len(r.Only) == 0 || slices.Contains(r.Only, t.TSO)
 }
 
 // dumpOf is the last dump of a profile; nil if it has none.
@@ -38,12 +53,12 @@ func dumpOf(p *profile.Profile) *threads.Dump {
 }
 
 // noDump says why there is nothing.
-const noDump = "the log has no dump of threads; ccagent threads -o FILE PID writes one"
+const noDump = "the log has no thread dump; ccagent threads -o FILE PID writes one"
 
 // Text implements printer.Report.
 func (r Report) Text(w io.Writer, o printer.Options) error {
 	p := printer.New(w, o)
-	g := dumpOf(r.Profile)
+	g := r.dump()
 	if g == nil {
 		p.Note("%s", noDump)
 		return p.Flush()
@@ -53,6 +68,9 @@ func (r Report) Text(w io.Writer, o printer.Options) error {
 	t.deadlocks()
 	t.queues()
 	t.groups()
+	if len(r.Only) > 0 && len(g.Groups) == 0 {
+		p.Note("The last dump of the log does not have the thread.")
+	}
 	t.os()
 	for _, note := range g.Notes {
 		p.Note("%s", printer.Fit(note, 0))
@@ -458,7 +476,7 @@ type osJSON struct {
 
 // JSON implements printer.Report.
 func (r Report) JSON(w io.Writer, _ printer.Options) error {
-	g := dumpOf(r.Profile)
+	g := r.dump()
 	doc := dumpJSON{Threads: []threadJSON{}, Deadlocks: [][]uint64{}, Cycles: []deadlockJSON{}, Queues: []queueJSON{}, OS: []osJSON{}, Notes: []string{}}
 	if g == nil {
 		doc.Why = printer.Known(noDump)
@@ -476,6 +494,9 @@ func (r Report) JSON(w io.Writer, _ printer.Options) error {
 	doc.Notes = append(doc.Notes, g.Notes...)
 	for i := range g.Threads {
 		t := &g.Threads[i]
+		if !r.shows(t) {
+			continue
+		}
 		j := threadJSON{
 			ID: t.TSO, Label: printer.Known(t.Label), State: t.State.String(), BlockedOn: printer.Known(blockedOn(t)), WaitsFor: ids(t.For), Holds: t.Holds, Bound: t.Bound,
 			OSThread: printer.Known(t.TID), Moved: t.Moved, Stack: []frameJSON{}, Stop: t.Stop.String(), Bytes: t.StackBytes, Used: t.StackUsed,

@@ -3,6 +3,7 @@ package tracks
 import (
 	"fmt"
 	"io"
+	"slices"
 
 	"ccagent/internal/format"
 	"ccagent/profile"
@@ -15,6 +16,28 @@ import (
 type Table struct {
 	Profile *profile.Profile
 	Filter  profile.Filter
+	// Only has the ids of the threads to show; empty shows all. Shares are of all threads.
+	Only []uint64
+}
+
+// users is the threads of the table.
+func (r Table) users() *threads.Users {
+	u := threads.UsersOf(r.Profile, r.Filter)
+	if len(r.Only) > 0 {
+		u.Threads = slices.DeleteFunc(u.Threads, func(t threads.User) bool { return !slices.Contains(r.Only, t.TSO) })
+	}
+	return u
+}
+
+// problem says why the table has no row; empty if it has.
+func (r Table) problem(u *threads.Users) string {
+	switch {
+	case len(u.Threads) > 0:
+		return ""
+	case len(r.Only) > 0:
+		return "no sample of CPU time or allocation is of the thread"
+	}
+	return noThreads
 }
 
 // noThreads says why there is nothing.
@@ -26,11 +49,11 @@ const standardThreads = 40
 // Text implements printer.Report.
 func (r Table) Text(w io.Writer, o printer.Options) error {
 	p := printer.New(w, o)
-	u := threads.UsersOf(r.Profile, r.Filter)
+	u := r.users()
 	p.Wrap(p.Bold, "   ", printer.Fit(o.File, 60), format.Plural(named(u.Threads), "thread")+" that had samples")
 	p.Line("")
-	if len(u.Threads) == 0 {
-		p.Note("%s", noThreads)
+	if why := r.problem(u); why != "" {
+		p.Note("%s", why)
 		return p.Flush()
 	}
 	head := "   CPU  ±95%   alloc  ±95%  "
@@ -128,11 +151,9 @@ type useJSON struct {
 
 // JSON implements printer.Report.
 func (r Table) JSON(w io.Writer, o printer.Options) error {
-	u := threads.UsersOf(r.Profile, r.Filter)
+	u := r.users()
 	doc := tableJSON{CPU: printer.Known(u.CPU), Alloc: printer.Known(u.Alloc), Blocked: printer.Known(u.Blocked), Threads: []tableRow{}}
-	if len(u.Threads) == 0 {
-		doc.Why = printer.Known(noThreads)
-	}
+	doc.Why = printer.Known(r.problem(u))
 	of := func(event string, u *threads.Use) *useJSON {
 		if event == "" {
 			return nil
