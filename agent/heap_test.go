@@ -19,7 +19,7 @@ import (
 func TestHeap(t *testing.T) {
 	testprog.NeedRoot(t)
 	const secret = "correcthorsebattery"
-	cmd := exec.Command(testprog.Build(t, "retain", testprog.Options{Threaded: true}), "4000", "100", "rest", secret)
+	cmd := exec.Command(testprog.Build(t, "retain", testprog.Options{Threaded: true}), "4000", "100", "rest", secret, "+RTS", "-I0") // no collection when it is idle
 	in, out := testprog.Start(t, cmd)
 	defer cmd.Process.Kill()
 	lines := bufio.NewReader(out)

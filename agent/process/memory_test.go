@@ -8,6 +8,7 @@ import (
 	"unsafe"
 
 	"ccagent/agent/procfs"
+	"ccagent/internal/testprog"
 )
 
 // Memory is read as it is, and where there is none, or no more, that is an error.
@@ -54,6 +55,7 @@ func TestMemoryIsOneProgramsOnly(t *testing.T) {
 	}
 	defer cmd.Wait()
 	defer cmd.Process.Kill()
+	testprog.WaitExecuted(t, cmd.Process.Pid)
 	m := &Memory{pid: uint32(cmd.Process.Pid)}
 	m.hold()
 	if _, err := m.Word(codeOf(t, cmd.Process.Pid)); err != nil {

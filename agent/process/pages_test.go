@@ -95,6 +95,9 @@ func TestPagesByNeed(t *testing.T) {
 	}
 }
 
+// patience is much longer than any machine takes to compile the tables of a program.
+const patience = 10 * time.Minute
+
 // capture has the table follow a process, with tables, and ends as a capture does.
 func capture(t *testing.T, who *invoker.User, cache *worker.UnwindCache, pid uint32, then func(*Table, *Image)) {
 	walker, err := bpf.Load(bpf.Config{MaxFrames: 32, CPUs: 1, RingBytes: os.Getpagesize(), UnwindRows: UnwindRows(0)})
@@ -110,13 +113,13 @@ func capture(t *testing.T, who *invoker.User, cache *worker.UnwindCache, pid uin
 	defer log.Close()
 	ps := New(walker, sink.NewSet(warn, log), who)
 	defer ps.Close()
-	defer ps.StopCompiling(time.Minute)
+	defer ps.StopCompiling(patience)
 	ps.tables.cache, ps.tables.whole = cache, 0
 	im, err := ps.Discover(log, pid, "rev", "", true)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := ps.TakeTables(time.Minute); err != nil {
+	if err := ps.TakeTables(patience); err != nil {
 		t.Fatal(err)
 	}
 	if im.Exe == nil || im.Exe.unwind == nil {

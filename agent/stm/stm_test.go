@@ -1,6 +1,7 @@
 package stm
 
 import (
+	"os/exec"
 	"testing"
 
 	"github.com/cilium/ebpf"
@@ -110,9 +111,26 @@ func TestLossIsReported(t *testing.T) {
 func TestLastAttemptsAreCounted(t *testing.T) {
 	testprog.NeedRoot(t)
 	r := sourcetest.Open(t, Kind(), perf.Rate{}, name)
-	im := r.Run(t, testprog.Build(t, "conflict", testprog.Options{Threaded: true}), "300", "3", "20000")
 	s := r.Source.(*stm)
+	exe := testprog.Build(t, "conflict", testprog.Options{Threaded: true})
+	cmd := exec.Command(exe, "300", "3", "20000")
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _, _ = cmd.Process.Kill(), cmd.Wait() })
+	testprog.WaitExecuted(t, cmd.Process.Pid)
+	// It is held until its attempts are counted: it might be over before.
+	if err := cmd.Process.Signal(unix.SIGSTOP); err != nil {
+		t.Fatal(err)
+	}
+	im, err := r.Discover(uint32(cmd.Process.Pid), "", exe)
+	if err != nil {
+		t.Fatal(err)
+	}
 	start(t, s)
+	if err := cmd.Process.Signal(unix.SIGCONT); err != nil {
+		t.Fatal(err)
+	}
 	counted := func() uint64 {
 		a, err := r.Walker.Transactions(im.Incarnation)
 		if err != nil {
@@ -158,7 +176,7 @@ func TestWindowsWeigh(t *testing.T) {
 	owed := 0.0
 	for _, drawn := range [][]int{{1, 0}, {1, 2}, {1, 0}} { // samples of each kind in a window
 		before := s.covered
-		s.probe(maxWindow, 1<<20, 0)
+		s.probe(10*maxWindow, 1<<20, 0) // in which the program has a CPU for some time, however busy the machine is
 		s.await()
 		if len(s.windows) == 0 {
 			t.Fatal("the window was not kept")
