@@ -61,6 +61,19 @@ func (a *analysis) runningStack(run *heap.Running) {
 		}
 	}
 	a.maybe(run.Words)
+	for _, w := range run.Words {
+		a.codeOf(w)
+	}
+}
+
+// codeOf takes what the code of a frame refers to, if a word is the info pointer of one: what it refers to when it is returned to, nothing
+// else may know.
+func (a *analysis) codeOf(word uint64) {
+	if t := a.tables.of(word); isFrame(t.kind) && t.srt != 0 {
+		if r := a.modules.find(t.srt); r != nil && r.Data { // else it is code that resembles a frame's
+			a.static(t.srt)
+		}
+	}
 }
 
 // areFrames reports whether words are frames up to the end of a stack. It takes nothing of what they refer to.

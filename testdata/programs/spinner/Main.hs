@@ -5,9 +5,10 @@
 -- * fresh: a closure that was allocated last, with a few others, is such an argument
 -- * code: a global variable to which only the loop's own code refers
 -- * c: an argument of a loop that calls C functions (unsafe)
+-- * below: a global variable to which only a frame's code refers that is below such calls, which wait
 -- * steady: a loop that allocates, so that there are minor collections
 --
--- Must show: a census between collections finds that the thread (for code, the global variable) retains 24 N bytes.
+-- Must show: a census between collections finds that the thread (for code and below, the global variable) retains 24 N bytes.
 --
 -- usage: spinner MODE N
 module Main (main) where
@@ -70,6 +71,21 @@ spinC t x
   | x > 2 = t
   | otherwise = spinC t (c_cos (x + 100000))
 
+foreign import ccall unsafe "unistd.h usleep" c_usleep :: Word -> IO Int
+
+-- The table is referred to where the calls return.
+{-# NOINLINE below #-}
+below :: Word -> IO Word
+below i = do
+  r <- sleeps i
+  return $! fromIntegral r + total table
+
+{-# NOINLINE sleeps #-}
+sleeps :: Word -> IO Int
+sleeps i = do
+  r <- c_usleep 900000
+  if i == 0 && r == 12345 then return r else sleeps (step i)
+
 -- What it allocates is kept for a while, and then is not.
 {-# NOINLINE allocate #-}
 allocate :: Token -> [Word] -> Word -> IO Token
@@ -112,6 +128,7 @@ main = do
       evaluate (spinHolder h seed) >>= print . held
     "code" -> do { _ <- evaluate table; ready; spinCode seed >>= print }
     "c" -> do { t <- make; ready; evaluate (spinC t (fromIntegral seed)) >>= print . total }
+    "below" -> do { _ <- evaluate table; ready; below seed >>= print }
     "steady" -> do { t <- make; ready; allocate t [] seed >>= print . total }
     _ -> error "usage: spinner MODE N"
 
