@@ -157,12 +157,12 @@ func TestDaemonChangesTerms(t *testing.T) {
 		}
 	}
 	has("cpu-clock", "alloc", "gc")
-	p.run("first", 200)
+	p.run("first", 600)
 	reload(", without: [alloc, gc]")
 	has("cpu-clock")
-	p.run("second", 200)
+	p.run("second", 600)
 	reload(", overhead: 0.5")
 	has("cpu-clock", "alloc", "gc")
-	p.run("first", 200)
+	p.run("first", 600)
 	p.checkShares(t, h)
 }

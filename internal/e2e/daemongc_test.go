@@ -9,6 +9,8 @@ import (
 	"strings"
 	"testing"
 
+	"golang.org/x/sys/unix"
+
 	"ccagent/internal/testprog"
 )
 
@@ -17,6 +19,16 @@ import (
 // request to stop until the program goes on, which is a little more than what the run-time system counts.
 func TestDaemonMeasuresPauses(t *testing.T) {
 	testprog.NeedRoot(t)
+	// Who is kept from the CPU between a reading of the run-time system's and ours, in the middle of others, has that in one of both
+	// only. It happens to few runs, and to each of three on no machine.
+	for tries := 3; tries > 0 && !measuresPauses(t, tries == 1); tries-- {
+		t.Log("the sums are apart; measuring again")
+	}
+}
+
+// measuresPauses measures one run, and returns whether the sums agree; in the last of the runs they have to. Counts agree in each.
+func measuresPauses(t *testing.T, last bool) (agree bool) {
+	t.Helper()
 	exe, says := testprog.Build(t, "phases", testprog.Options{}), filepath.Join(t.TempDir(), "rts")
 	h := newHost(t)
 	at := freeAddress(t)
@@ -68,9 +80,10 @@ func TestDaemonMeasuresPauses(t *testing.T) {
 	if float64(len(gc.Pauses)) != count {
 		t.Errorf("%d collections are in the logs, and %.0f by the run-time system", len(gc.Pauses), count)
 	}
-	// The end of a piece cuts a pause short, and an interruption between its reading of the clock and ours counts once.
+	// The end of a piece cuts a pause short.
 	slack := 0.1*seconds + 1e-4*count
-	if sum < seconds-slack || sum > seconds+slack {
+	agree = math.Abs(sum-seconds) <= slack
+	if last && !agree {
 		t.Errorf("the pauses are %.4f s in the logs, and %.4f by the run-time system", sum, seconds)
 	}
 
@@ -92,6 +105,14 @@ func TestDaemonMeasuresPauses(t *testing.T) {
 		t.Errorf("the metrics have %v collections, %v of them major; the run-time system %v and %v", metric(pause+"_count", ""), major, count, theirs("major_gcs"))
 	}
 	if got := metric(pause+"_sum", ""); math.Abs(got-seconds) > slack {
-		t.Errorf("the metrics have %.4f s of pauses, the run-time system %.4f", got, seconds)
+		agree = false
+		if last {
+			t.Errorf("the metrics have %.4f s of pauses, the run-time system %.4f", got, seconds)
+		}
 	}
+	h.daemon.Process.Signal(unix.SIGTERM) // it would probe the next run's program too
+	if r := h.ended(); r.status != 0 {
+		t.Errorf("the daemon ends with status %d\n%s", r.status, r.stderr)
+	}
+	return agree
 }

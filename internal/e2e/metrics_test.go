@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"math/rand/v2"
 	"net"
 	"net/http"
 	"net/url"
@@ -176,10 +177,10 @@ func TestDaemonMetrics(t *testing.T) {
 	}
 }
 
-// freeAddress is an address of this host at which nobody listens.
+// freeAddress is an address of this host at which nobody listens. It is one that other programs do not use, so that its port stays free.
 func freeAddress(t *testing.T) string {
 	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
+	l, err := net.Listen("tcp", fmt.Sprintf("127.%d.%d.%d:0", 1+rand.N(250), 1+rand.N(250), 1+rand.N(250)))
 	if err != nil {
 		t.Fatal(err)
 	}
