@@ -71,17 +71,19 @@ func (r *restless) untouched(t *testing.T) {
 	}
 }
 
-// status waits for the program's end. If something of it is left standing it never comes, and the test
+// status waits for the program's end, and says how it did. If something of it is left standing it never comes, and the test
 // runs into its time limit. A plain wait would take stops of its threads from who traces them in this process.
-func (r *restless) status() int {
+func (r *restless) status() string {
 	if fd, err := unix.PidfdOpen(r.Process.Pid, 0); err == nil { // else it has ended
 		defer unix.Close(fd)
 		for err = unix.EINTR; errors.Is(err, unix.EINTR); {
 			_, err = unix.Poll([]unix.PollFd{{Fd: int32(fd), Events: unix.POLLIN}}, -1)
 		}
 	}
-	_ = r.Wait() // its status says the same
-	return r.ProcessState.ExitCode()
+	if err := r.Wait(); err != nil {
+		return err.Error()
+	}
+	return r.ProcessState.String()
 }
 
 // A program that forks, or starts others, while its heap is counted, and its children, end as they would.
@@ -110,8 +112,8 @@ func TestCensusOfAForkingProgram(t *testing.T) {
 			if _, err := r.in.Write([]byte("\n")); err != nil {
 				t.Fatal(err)
 			}
-			if s := r.status(); s != 7 {
-				t.Errorf("it ended with status %d", s)
+			if s := r.status(); s != "exit status 7" {
+				t.Errorf("it ended with %s", s)
 			}
 		})
 	}
@@ -121,7 +123,7 @@ func TestCensusOfAForkingProgram(t *testing.T) {
 func TestCensusOfAnExecutingProgram(t *testing.T) {
 	r := startRestless(t, false, "exec", "30")
 	ctx, cancel := context.WithCancel(t.Context())
-	ended := make(chan int, 1)
+	ended := make(chan string, 1)
 	go func() {
 		ended <- r.status()
 		cancel()
@@ -137,8 +139,8 @@ func TestCensusOfAnExecutingProgram(t *testing.T) {
 			}
 		}
 	}
-	if s := <-ended; s != 7 {
-		t.Errorf("it ended with status %d", s)
+	if s := <-ended; s != "exit status 7" {
+		t.Errorf("it ended with %s", s)
 	}
 	if tries == 0 {
 		t.Error("no census was tried while it executed itself")
@@ -160,8 +162,8 @@ func TestCensusOfAKilledProgram(t *testing.T) {
 				for err := error(nil); err == nil; {
 					_, err = r.count(t.Context(), t, o)
 				}
-				if s := r.status(); s != -1 {
-					t.Errorf("it ended with status %d", s)
+				if s := r.status(); s != "signal: killed" {
+					t.Errorf("it ended with %s", s)
 				}
 				r = startRestless(t, true, "fork")
 			}
@@ -214,7 +216,7 @@ func TestCensusOfAStoppedProgram(t *testing.T) {
 	if _, err := r.in.Write([]byte("\n")); err != nil {
 		t.Fatal(err)
 	}
-	if s := r.status(); s != 7 {
-		t.Errorf("it ended with status %d", s)
+	if s := r.status(); s != "exit status 7" {
+		t.Errorf("it ended with %s", s)
 	}
 }

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"runtime"
 	"strconv"
 	"time"
 
@@ -33,16 +32,15 @@ func Gated(ctx context.Context, pid int, path string, offset uint64, gate Gate, 
 	return onThread(func() error { return running(ctx, pid, path, offset, &gate, held) })
 }
 
-// onThread calls f on a thread of its own. All of ptrace's requests must come from one thread. It
-// has no other children, so that it waits for nothing but what it traces.
-func onThread(f func() error) error {
-	result := make(chan error, 1)
-	go func() {
-		runtime.LockOSThread()
-		defer runtime.UnlockOSThread()
-		result <- f()
-	}()
-	return <-result
+// onThread calls f on a thread of its own.
+func onThread(f func() error) (err error) {
+	done := make(chan struct{})
+	go OnOwnThread(func() {
+		defer close(done)
+		err = f()
+	})
+	<-done
+	return err
 }
 
 func untraced(pid int) error {
@@ -163,27 +161,24 @@ func (s *seized) isOurs(tid int) bool {
 // signal reaches it, also not the one that ends a wait.
 func (s *seized) awaitContinued(ctx context.Context) error {
 	for s.listens {
-		var info unix.Siginfo
-		err := unix.Waitid(unix.P_ALL, 0, &info, unix.WSTOPPED|unix.WEXITED|unix.WNOHANG|unix.WNOWAIT|unix.WALL|unix.WNOTHREAD, nil)
-		if err == nil && info.Signo == 0 { // nothing has
-			select {
-			case <-ctx.Done():
-				return ctx.Err()
-			case <-time.After(comePeriod):
-			}
-		} else if !errors.Is(err, unix.EINTR) {
+		if c, err := look(unix.P_ALL, 0, unix.WNOHANG); err != nil || c.signo != 0 {
 			s.listens = false // wait tells what it was
+			break
+		}
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-time.After(comePeriod):
 		}
 	}
 	return nil
 }
 
-// wait waits for a thread to stop.
+// wait waits for a thread to stop. The error is ErrEnded where all have ended.
 func (s *seized) wait() (tid int, status unix.WaitStatus, err error) {
 	for {
-		tid, err = unix.Wait4(-1, &status, unix.WALL|unix.WNOTHREAD, nil)
+		tid, status, err = await(unix.P_ALL, 0, 0)
 		switch {
-		case errors.Is(err, unix.EINTR):
 		case errors.Is(err, unix.ECHILD):
 			return 0, 0, ErrEnded
 		case err != nil:
@@ -194,6 +189,9 @@ func (s *seized) wait() (tid int, status unix.WaitStatus, err error) {
 				s.started(tid)
 			}
 			return tid, status, nil
+		case tid == s.pid: // the last of its threads that is told to have ended
+			s.lose(tid)
+			return 0, 0, ErrEnded
 		default:
 			s.lose(tid)
 		}

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
-	"runtime"
 	"strconv"
 	"strings"
 	"testing"
@@ -66,7 +65,7 @@ func beHolder(process, offset, gate string) error {
 		})
 		return err
 	case first == oneThread:
-		return locked(func() error { return Thread(context.Background(), pid, pid, ambush(pid, exe, at), held) })
+		return onThread(func() error { return Thread(context.Background(), pid, pid, ambush(pid, exe, at), held) })
 	case first != 0:
 		return Gated(context.Background(), pid, exe, at, Gate{Offset: first, Least: 3}, func(int, uint64) error { return held() })
 	}
@@ -90,16 +89,6 @@ func ambush(pid int, path string, at uint64) Ambush {
 			return tid != 0, false, err
 		},
 	}
-}
-
-// locked calls f on a thread of its own.
-func locked(f func() error) error {
-	result := make(chan error)
-	go func() {
-		runtime.LockOSThread() // it ends with the goroutine
-		result <- f()
-	}()
-	return <-result
 }
 
 // loopProgram executes often() again and again until it has input, and never() only where it has
@@ -256,7 +245,7 @@ func TestOneThread(t *testing.T) {
 	}
 	stood := errors.New("stood")
 	often := ambush(pid, path, procedure(t, exe, "often"))
-	err = locked(func() error {
+	err = onThread(func() error {
 		return Thread(t.Context(), pid, pid, often, func() error {
 			threads, err := procfs.Threads(pid)
 			for _, thread := range threads {
@@ -276,20 +265,20 @@ func TestOneThread(t *testing.T) {
 	untraced()
 
 	passed := Ambush{Signal: unix.SIGURG, Arm: func() error { return nil }, Come: func() (bool, bool, error) { return false, true, nil }}
-	if err := locked(func() error { return Thread(t.Context(), pid, pid, passed, nil) }); !errors.Is(err, ErrPassed) {
+	if err := onThread(func() error { return Thread(t.Context(), pid, pid, passed, nil) }); !errors.Is(err, ErrPassed) {
 		t.Errorf("a thread that has passed: %v", err)
 	}
 	untraced()
 
 	ctx, cancel := context.WithCancel(t.Context())
 	never := Ambush{Signal: unix.SIGURG, Arm: func() error { cancel(); return nil }, Come: func() (bool, bool, error) { return false, false, nil }}
-	if err := locked(func() error { return Thread(ctx, pid, pid, never, nil) }); !errors.Is(err, context.Canceled) {
+	if err := onThread(func() error { return Thread(ctx, pid, pid, never, nil) }); !errors.Is(err, context.Canceled) {
 		t.Errorf("a thread that is not waited for: %v", err)
 	}
 	untraced()
 
 	stop := Ambush{Signal: unix.SIGURG, Arm: func() error { return program.Process.Signal(unix.SIGSTOP) }, Come: never.Come}
-	if err := locked(func() error { return Thread(t.Context(), pid, pid, stop, nil) }); !errors.Is(err, ErrStopped) {
+	if err := onThread(func() error { return Thread(t.Context(), pid, pid, stop, nil) }); !errors.Is(err, ErrStopped) {
 		t.Errorf("a process that was stopped: %v", err)
 	}
 	untraced()
@@ -402,22 +391,13 @@ int main(void)
 func TestNoThreadIsLeftTraced(t *testing.T) {
 	testprog.NeedRoot(t)
 	exe := testprog.CompileC(t, stormProgram, "-O1", "-pthread")
-	// The thread that traces must have no other children, as in Running.
-	runtime.LockOSThread()
-	defer runtime.UnlockOSThread()
 	program := exec.CommandContext(t.Context(), exe)
 	if err := program.Start(); err != nil {
 		t.Fatal(err)
 	}
 	defer program.Wait()
 	defer program.Process.Kill()
-	result := make(chan error)
-	go func() {
-		runtime.LockOSThread()
-		defer runtime.UnlockOSThread()
-		result <- seizeAgainAndAgain(program.Process.Pid)
-	}()
-	if err := <-result; err != nil {
+	if err := onThread(func() error { return seizeAgainAndAgain(program.Process.Pid) }); err != nil {
 		t.Fatal(err)
 	}
 }

@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"runtime"
 	"slices"
 	"time"
 
@@ -39,7 +38,7 @@ func Stilled(pid int, f func(*Still) error) (pause time.Duration, err error) {
 		return 0, err
 	}
 	done := make(chan struct{})
-	go onEndingThread(func() {
+	go OnOwnThread(func() {
 		defer close(done)
 		s := &Still{pid: pid, held: map[int]unix.Signal{}}
 		defer func() {
@@ -52,24 +51,6 @@ func Stilled(pid int, f func(*Still) error) (pause time.Duration, err error) {
 	})
 	<-done
 	return pause, err
-}
-
-// onEndingThread calls f, in a goroutine of its own, on an OS thread that ends with it: all of ptrace's requests must come from one,
-// and when it ends the kernel lets go of what could not be stopped in time. The main thread does not end: Go parks it.
-func onEndingThread(f func()) {
-	runtime.LockOSThread()
-	if unix.Gettid() != unix.Getpid() {
-		f()
-		return
-	}
-	done := make(chan struct{})
-	go func() { // on another thread, since this one is locked
-		defer close(done)
-		runtime.LockOSThread()
-		f()
-	}()
-	<-done
-	runtime.UnlockOSThread()
 }
 
 // ownPatience is how long a process that this one still traces is waited for: until a thread of Stilled has ended, which took no
@@ -164,10 +145,9 @@ func (s *Still) interrupt(tid int) error {
 
 // collect reports whether a thread has stopped that interrupt has asked to.
 func (s *Still) collect(tid int) (there bool, err error) {
-	var status unix.WaitStatus
-	got, err := unix.Wait4(tid, &status, unix.WALL|unix.WNOHANG, nil)
+	got, status, err := await(unix.P_PID, tid, unix.WNOHANG)
 	switch {
-	case err == unix.EINTR || err == nil && got != tid:
+	case err == nil && got != tid:
 		return false, nil
 	case err != nil:
 		return false, fmt.Errorf("stop thread %d: %w", tid, err)

@@ -30,9 +30,8 @@ var (
 const comePeriod = 5 * time.Millisecond
 
 // Thread traces one thread of a process until it comes to a point, calls held while it stands there,
-// and lets it go. The process's other threads are not traced. The caller's goroutine is locked to
-// its OS thread, which has no children. The error is a *TracedError if the thread is traced
-// already.
+// and lets it go. The process's other threads are not traced. It is called on an OS
+// thread by OnOwnThread. The error is a *TracedError if the thread is traced already.
 func Thread(ctx context.Context, pid, tid int, at Ambush, held func() error) error {
 	if _, _, errno := unix.Syscall6(unix.SYS_PTRACE, unix.PTRACE_SEIZE, uintptr(tid), 0, 0, 0, 0); errno == unix.ESRCH {
 		return ErrEnded

@@ -15,7 +15,7 @@ import (
 
 // Status holds fields of /proc/PID/status.
 type Status struct {
-	parent int
+	Parent int
 	TGID   int
 	UIDs   [4]uint32 // real, effective, saved, file system
 	GIDs   [4]uint32 // likewise
@@ -36,7 +36,7 @@ func ReadStatus(pid int) (Status, error) {
 		fields := strings.Fields(value)
 		switch {
 		case name == "PPid" && len(fields) == 1:
-			s.parent, err = strconv.Atoi(fields[0])
+			s.Parent, err = strconv.Atoi(fields[0])
 		case name == "Tgid" && len(fields) == 1:
 			s.TGID, err = strconv.Atoi(fields[0])
 		case name == "TracerPid" && len(fields) == 1:
@@ -73,7 +73,7 @@ func parseIDs(into []uint32, fields []string) error {
 
 func Parent(pid int) (int, error) {
 	s, err := ReadStatus(pid)
-	return s.parent, err
+	return s.Parent, err
 }
 
 // Mapping is one executable mapping in /proc/PID/maps.

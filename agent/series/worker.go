@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"runtime"
 	"time"
 
 	"github.com/cilium/ebpf"
@@ -53,15 +52,13 @@ func (s *series) start(i *image) *worker {
 		_ = programs.Wake() // who does not wait for a collection is not to be woken
 	}}
 	job := &job{programs: programs, reader: i.reader, site: i.site, pid: i.im.PID, maxPause: s.host.MaxPause, hurry: i.hurry}
-	go func() {
-		// What it traces is traced by its thread, which ends with it.
-		runtime.LockOSThread()
+	go hold.OnOwnThread(func() {
 		before := overhead.ThreadCPU()
 		t := job.run(ctx)
 		t.cpu = overhead.ThreadCPU() - before
 		cancel()
 		w.done <- t
-	}()
+	})
 	return w
 }
 

@@ -1,0 +1,123 @@
+package hold
+
+import (
+	"errors"
+	"os"
+	"os/exec"
+	"runtime"
+	"testing"
+
+	"golang.org/x/sys/unix"
+
+	"ccagent/internal/testprog"
+)
+
+// begin starts loopProgram. It ends with status 7 when its input is closed.
+func begin(t *testing.T, exe string) (program *exec.Cmd, end func()) {
+	t.Helper()
+	program = exec.CommandContext(t.Context(), exe)
+	in, out := testprog.Start(t, program)
+	t.Cleanup(func() { _ = program.Process.Kill() })
+	if _, err := out.Read(make([]byte, 1)); err != nil {
+		t.Fatal(err)
+	}
+	return program, func() { _ = in.Close() }
+}
+
+// endsWith checks the exit status that the one who has started a program gets.
+func endsWith(t *testing.T, program *exec.Cmd, want int) {
+	t.Helper()
+	var exit *exec.ExitError
+	if err := program.Wait(); !errors.As(err, &exit) || exit.ExitCode() != want {
+		t.Errorf("it ended with %v, want status %d", err, want)
+	}
+}
+
+// A program that this process has started, and that ends while it is traced, has its exit status kept for who waits for it, however
+// its threads are traced.
+func TestExitStatusOfOwnChild(t *testing.T) {
+	testprog.NeedRoot(t)
+	exe := testprog.CompileC(t, loopProgram, "-O1", "-pthread")
+	for name, watch := range map[string]func(pid int, end func()) error{
+		"all threads": func(pid int, end func()) error {
+			return onThread(func() error {
+				s := seized{pid: pid, threads: map[int]bool{}, gone: map[int]bool{}}
+				if err := s.seize(); err != nil {
+					return err
+				}
+				end()
+				for {
+					tid, status, err := s.wait()
+					if err != nil {
+						return err
+					}
+					s.goOn(tid, status)
+				}
+			})
+		},
+		"one thread": func(pid int, end func()) error {
+			return onThread(func() error {
+				never := func() (bool, bool, error) { return false, false, nil }
+				return Thread(t.Context(), pid, pid, Ambush{Signal: unix.SIGURG, Arm: func() error { end(); return nil }, Come: never}, nil)
+			})
+		},
+		"stopped": func(pid int, end func()) error {
+			_, err := Stilled(pid, func(s *Still) error {
+				if _, err := s.Stop(pid); err != nil {
+					return err
+				}
+				end()
+				delete(s.held, pid)
+				if err := unix.PtraceCont(pid, 0); err != nil {
+					return err
+				}
+				for {
+					if _, err := s.collect(pid); err != nil {
+						return err
+					}
+					pollStop()
+				}
+			})
+			return err
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			program, end := begin(t, exe)
+			if err := watch(program.Process.Pid, end); !errors.Is(err, ErrEnded) {
+				t.Errorf("the wait for it ends with %v", err)
+			}
+			endsWith(t, program, 7)
+		})
+	}
+}
+
+// Tracing is not left to an OS thread that has children: their ends would be taken for news of what is traced.
+func TestOwnThreadHasNoChildren(t *testing.T) {
+	if _, err := os.Stat("/proc/thread-self/children"); err != nil {
+		testprog.Skip(t, &testprog.UnsupportedError{Need: "a kernel that lists the children of a thread (CONFIG_PROC_CHILDREN)"})
+	}
+	runtime.LockOSThread()
+	defer runtime.UnlockOSThread()
+	program := exec.CommandContext(t.Context(), "cat")
+	if _, err := program.StdinPipe(); err != nil {
+		t.Fatal(err)
+	}
+	if err := program.Start(); err != nil {
+		t.Fatal(err)
+	}
+	defer program.Wait()
+	defer program.Process.Kill()
+	if !hasChildren() {
+		t.Error("the thread that started a process has no children")
+	}
+	parent, called := unix.Gettid(), false
+	OnOwnThread(func() {
+		called = true
+		if unix.Gettid() == parent || hasChildren() {
+			t.Error("it is called on a thread that has children")
+		}
+	})
+	if !called {
+		t.Error("it was not called")
+	}
+}
