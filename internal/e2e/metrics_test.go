@@ -92,11 +92,11 @@ func TestDaemonMetrics(t *testing.T) {
 		testprog.NeedTool(t, tool, "prometheus")
 	}
 	exe := readable(t, testprog.Build(t, "alloc31", testprog.Options{})) // others may run the program too
-	const nursery = 1 << 20
-	p := runOn(t, nil, exe, forever, "+RTS", "-A1m")
+	const nursery = 64 << 20
+	p := runOn(t, nil, exe, forever, "+RTS", "-A64m")
 	h := newHost(t)
 	at := freeAddress(t)
-	h.more = "  metrics: " + at + "\n  events: [cpu-clock, gc, threads]\n"
+	h.more = "  metrics: " + at + "\n  events: [cpu-clock, gc, threads]\n  process-overhead: 0\n" // its thread is seen at once
 	h.configure("  - {executable: " + exe + ", profile: true}\n  - {profile: false}\n")
 	h.start()
 
