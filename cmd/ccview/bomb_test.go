@@ -7,7 +7,6 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
-	"syscall"
 	"testing"
 )
 
@@ -27,15 +26,13 @@ func TestGzipBombIsRefused(t *testing.T) {
 		t.Fatal(err)
 	}
 	var stderr strings.Builder
-	c := exec.Command(binary, "info", path)
+	// More than 1 GiB ends it. (Its peak by the kernel's count would be that of this process, if that is higher: it begins as a copy.)
+	c := exec.Command("sh", "-c", `ulimit -d 1048576 && exec "$0" info "$1"`, binary, path)
 	c.Stderr = &stderr
 	if c.Run() == nil {
 		t.Fatal("the bomb is shown")
 	}
 	if status := c.ProcessState.ExitCode(); status != exitUnreadable || !strings.Contains(stderr.String(), "gunzip") {
-		t.Errorf("status %d, %s", status, stderr.String())
-	}
-	if kib := c.ProcessState.SysUsage().(*syscall.Rusage).Maxrss; kib > 1<<20 {
-		t.Errorf("%d bytes of gzip took %d MiB of memory", zipped.Len(), kib>>10)
+		t.Errorf("%d bytes of gzip: status %d, %.1000s", zipped.Len(), status, stderr.String())
 	}
 }
