@@ -64,7 +64,7 @@ func Heap(ctx context.Context, o HeapOptions) (*HeapSummary, error) {
 	of, err := look(ctx, o.Options, func(c *capture, im *process.Image) error {
 		err := c.heap(ctx, im, &o, sum)
 		if err != nil {
-			return fmt.Errorf("count the heap of process %d: %w", o.PID, err)
+			return fmt.Errorf("count the heap of process %d: %w", o.PID, explainGone(im, err))
 		}
 		return nil
 	})
@@ -73,6 +73,17 @@ func Heap(ctx context.Context, o HeapOptions) (*HeapSummary, error) {
 	}
 	sum.Log, sum.SymbolProblems = of.Log, of.SymbolProblems
 	return sum, nil
+}
+
+// explainGone says what has become of a program that is not there any more: what failed first because of that tells nobody.
+func explainGone(im *process.Image, err error) error {
+	switch gone := im.Memory.Gone(); {
+	case errors.Is(gone, process.ErrExecuted):
+		return fmt.Errorf("%w meanwhile: run ccagent heap again, for the one that it runs now", gone)
+	case gone != nil:
+		return fmt.Errorf("%w before that was done: ccagent record -e heap -- PROGRAM takes censuses of one from its beginning on", gone)
+	}
+	return err
 }
 
 // heap takes a census and writes it.

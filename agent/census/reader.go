@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"time"
 	"unsafe"
 
 	"ccagent/agent/closures"
@@ -23,6 +24,8 @@ type Reader struct {
 	Layout   heap.Layout
 	Tables   *closures.Tables
 	Profiled bool
+	// Stops are those of the program for censuses so far, also for those that were given up.
+	Stops Stops
 
 	threaded bool
 	layout   ghc.Layout
@@ -31,6 +34,20 @@ type Reader struct {
 	vars     rtsites.Heap // run-time addresses
 	found    *Found       // in place of vars, if it is not nil
 	pinned   uint64       // where a capability has its current block of pinned byte arrays
+}
+
+// Stops counts how often, and for how long, a program was stopped.
+type Stops struct {
+	Number       int
+	Longest, Sum time.Duration
+}
+
+// add adds a stop; one of 0 was none.
+func (s *Stops) add(pause time.Duration) {
+	if pause > 0 {
+		s.Number++
+		s.Longest, s.Sum = max(s.Longest, pause), s.Sum+pause
+	}
 }
 
 // Generation is what the run-time system says of a generation.

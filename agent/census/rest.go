@@ -38,8 +38,7 @@ func (r *Reader) Blocks(ctx context.Context) (*Census, error) {
 	return tried(ctx, func() (*Census, error) {
 		census := newCensus(r, Options{Residence: true})
 		census.AtRest = true
-		var err error
-		census.Pause, err = hold.Stilled(r.PID, func(s *hold.Still) error {
+		pause, err := hold.Stilled(r.PID, func(s *hold.Still) error {
 			if err := r.stand(s, census, false); err != nil {
 				return err
 			}
@@ -50,6 +49,8 @@ func (r *Reader) Blocks(ctx context.Context) (*Census, error) {
 			census.Residence, err = r.residence(census.Descriptors)
 			return err
 		})
+		r.Stops.add(pause)
+		census.Pause = pause
 		return census, err
 	})
 }
@@ -63,9 +64,17 @@ func tried(ctx context.Context, take func() (*Census, error)) (c *Census, err er
 		if c, err = take(); !errors.Is(err, ErrBusy) && !errors.Is(err, ErrContradiction) && !errors.Is(err, ErrCollected) {
 			return c, err
 		}
-		time.Sleep(restPause)
+		rest(ctx)
 	}
 	return nil, err
+}
+
+// rest lets the program run before it is stopped again.
+func rest(ctx context.Context) {
+	select {
+	case <-ctx.Done():
+	case <-time.After(restPause):
+	}
 }
 
 // stand stops all threads where no collection is under way, which is the census's time. Where it is to follow pointers, it reads
@@ -104,16 +113,22 @@ func (r *Reader) atRest(ctx context.Context, o Options) (*Census, error) {
 			if err := r.stand(s, census, o.Keep > 0); err != nil {
 				return err
 			}
-			if o.Keep > 0 && census.Unknown > 0 && try < knownTries {
+			if o.Keep > 0 && census.Unknown > 0 && try < knownTries && !r.run.never {
 				return errUnknown
 			}
 			later, err = c.look(ctx, r, census, o, since, later)
 			return err
 		})
+		r.Stops.add(census.Pause)
 		if !errors.Is(err, errUnknown) {
 			break
 		}
-		time.Sleep(restPause)
+		if try == 1 { // before the program is stopped once more for it
+			r.run.never = !r.run.can(r.Memory)
+		}
+		if rest(ctx); ctx.Err() != nil {
+			return nil, ctx.Err()
+		}
 	}
 	if err != nil {
 		return nil, err

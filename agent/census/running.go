@@ -47,10 +47,12 @@ func (r *room) take(bytes uint64) bool {
 type runCode struct {
 	code  []Range // of the run-time system's module
 	known map[uint64]bool
+	// never is set where it is certain that no address is one: what running threads hold is never known.
+	never bool
 }
 
 func newRunCode(im *process.Image) runCode {
-	c := runCode{known: map[uint64]bool{}}
+	c := runCode{known: map[uint64]bool{}, never: runtime.GOARCH != "amd64"}
 	for _, s := range im.RTS.Segments {
 		if s.Type == elf.PT_LOAD && s.Flags&elf.PF_X != 0 {
 			start := im.BiasOf(im.RTS) + s.Addr
@@ -62,6 +64,28 @@ func newRunCode(im *process.Image) runCode {
 
 // maxKnown bounds how many words are remembered that are in code.
 const maxKnown = 1 << 12
+
+// maxRunCode bounds the bytes of code in which StgRun is looked for.
+const maxRunCode = 256 << 20
+
+// can reports whether the run-time system may have an StgRun that is known here.
+func (c *runCode) can(m *process.Memory) bool {
+	piece := make([]byte, 1<<20)
+	left := uint64(maxRunCode)
+	for _, r := range c.code {
+		for at := r.Start; at < r.End; at += uint64(len(piece) - len(ghc.RunCode)) { // it may lie across two pieces
+			part := piece[:min(uint64(len(piece)), r.End-at)]
+			if left < uint64(len(part)) {
+				return true // that is not known
+			}
+			left -= uint64(len(part))
+			if _, err := m.ReadAt(part, int64(at)); err != nil || bytes.Contains(part, ghc.RunCode) {
+				return true
+			}
+		}
+	}
+	return false
+}
 
 // returns reports whether a word is the address behind a call of StgRun.
 func (c *runCode) returns(m *process.Memory, word uint64) bool {

@@ -2,7 +2,9 @@ package process
 
 import (
 	"encoding/binary"
+	"errors"
 	"fmt"
+	"io"
 	"os"
 	"sync"
 
@@ -10,7 +12,7 @@ import (
 )
 
 // Memory reads a process's memory by run-time addresses; it is an io.ReaderAt. It is opened when
-// a Haskell program is set up in the walker, or at the first read, and closed when the image's
+// a Haskell program is set up in the walker, or a process is discovered by a table without one, or at the first read, and closed when the image's
 // program has ended. Reads fail from then on, as they do at addresses where nothing is mapped.
 // It may be used by several goroutines.
 type Memory struct {
@@ -100,4 +102,38 @@ func (m *Memory) close() {
 	if m.file != nil {
 		m.file.Close() // it was only read
 	}
+}
+
+// ErrExecuted is returned where a process runs another program than the one that was looked at.
+var ErrExecuted = errors.New("the process has executed another program")
+
+// Gone says why the memory cannot be read any more: ErrEnded or ErrExecuted; nil if it still can.
+func (m *Memory) Gone() error {
+	m.hold()
+	if m.err == nil && !empty(m.file) {
+		return nil
+	}
+	now, err := os.Open(fmt.Sprintf("/proc/%d/mem", m.pid))
+	if err != nil {
+		if errors.Is(err, os.ErrPermission) {
+			return nil
+		}
+		return ErrEnded
+	}
+	defer now.Close() // it was only read
+	if empty(now) {
+		return ErrEnded
+	}
+	if m.err != nil {
+		return nil // it could not be opened for another reason
+	}
+	return ErrExecuted
+}
+
+// empty reports whether nothing is behind a file of a process's memory: at an address where nothing is mapped there is
+// another error than the end of the file.
+func empty(memory *os.File) bool {
+	var b [1]byte
+	_, err := memory.ReadAt(b[:], 0)
+	return errors.Is(err, io.EOF) || errors.Is(err, unix.ESRCH)
 }

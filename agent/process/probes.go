@@ -25,7 +25,7 @@ type Probe struct {
 // errNoCode is returned for a place that is not in the run-time system's file.
 var errNoCode = errors.New("the place of a probe is not in the file of the run-time system")
 
-// ErrEnded is returned where a probe was not put into a process since that has ended.
+// ErrEnded is returned where a probe was not put into a process, or its memory cannot be read, since that has ended.
 var ErrEnded = errors.New("the process has ended")
 
 // Put puts probes that run a program into the image's process, in the code of its run-time

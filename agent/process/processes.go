@@ -73,6 +73,9 @@ func (ps *Table) Close() error {
 func (ps *Table) Discover(log *sink.Sink, pid uint32, comm, path string, fromStart bool) (*Image, error) {
 	im := ps.newImage(pid, log)
 	im.FromStart = fromStart
+	if ps.sampler == nil {
+		im.Memory.hold() // before its mappings are read: both are of one program, or the memory is gone
+	}
 	if err := log.Emit(sink.Now, &eventlog.Process{Change: eventlog.ProcessSeen, PID: pid, Comm: comm, Path: path}); err != nil {
 		return nil, err
 	}
