@@ -311,9 +311,6 @@ func whole(use, short string, stdout, stderr *printable.Writer, report func(p *p
 			if _, _, err := v.check(c); err != nil {
 				return err
 			}
-			if err := refuseChoice(c, "reports the whole log"); err != nil {
-				return err
-			}
 			_, _, folder, err := v.choose(args[0])
 			if err != nil {
 				return err

@@ -66,7 +66,7 @@ func TestThreadsByLabel(t *testing.T) {
 }
 
 // A thread that a log does not have is a wrong call in every command that can show one alone, and
-// the others refuse to. The message says which threads there are.
+// the others refuse to, or say that it changes nothing. The message says which threads there are.
 func TestUnknownThread(t *testing.T) {
 	path := threadedLog(t)
 	calls := map[string][]string{
@@ -87,6 +87,12 @@ func TestUnknownThread(t *testing.T) {
 	for _, c := range rootCommand(discard, discard).Commands() {
 		f := c.Flags().Lookup("thread")
 		if f == nil {
+			continue
+		}
+		if c.Name() == "info" || c.Name() == "doctor" {
+			if r := ccview(t, c.Name(), path, "--thread", "nobody"); r.status != 0 || !strings.Contains(r.stderr, "--thread changes nothing") {
+				t.Errorf("%s: exit status %d, %q", c.Name(), r.status, r.stderr)
+			}
 			continue
 		}
 		args, ok := calls[c.Name()]
