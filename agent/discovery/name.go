@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"regexp"
 	"strings"
+	"sync"
 )
 
 // name finds out what a process is called: by OpenTelemetry's variables, by what it publishes, else by its systemd
@@ -60,7 +61,9 @@ func read(path string) []byte {
 }
 
 // containerID matches the last parts of a control group's path as OpenTelemetry's conventions do.
-var containerID = regexp.MustCompile(`([0-9a-f]{64}|[0-9a-f]{32}-[0-9]{10}|[0-9a-f]{8}(?:-[0-9a-f]{4}){4})(?:\.scope)?(?:/[a-z]+)?$`)
+var containerID = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`([0-9a-f]{64}|[0-9a-f]{32}-[0-9]{10}|[0-9a-f]{8}(?:-[0-9a-f]{4}){4})(?:\.scope)?(?:/[a-z]+)?$`)
+})
 
 // parseCgroup reads /proc/PID/cgroup, and returns that one of its control groups whose path names most: a container, or else a
 // unit. With
@@ -76,7 +79,7 @@ func parseCgroup(text []byte) (path, unit, container string) {
 		}
 		tells := 1
 		switch {
-		case containerID.MatchString(parts[2]):
+		case containerID().MatchString(parts[2]):
 			tells = 4
 		case parts[2] == "/":
 			tells = 0
@@ -89,7 +92,7 @@ func parseCgroup(text []byte) (path, unit, container string) {
 			path, most = parts[2], tells
 		}
 	}
-	if m := containerID.FindStringSubmatch(path); m != nil {
+	if m := containerID().FindStringSubmatch(path); m != nil {
 		container = m[1]
 	}
 	for part := range strings.SplitSeq(path, "/") {

@@ -3,6 +3,7 @@ package ghc
 import (
 	"regexp"
 	"strings"
+	"sync"
 )
 
 // Library is what the name of one of GHC's shared libraries says.
@@ -15,11 +16,13 @@ type Library struct {
 
 // libraryName matches libHSrts_thr-ghc9.0.2.so, from 9.8 on with the run-time system's own
 // version before the way: libHSrts-1.0.2_thr-ghc9.8.1.so; and libHSbase-4.15.1.0-ghc9.0.2.so.
-var libraryName = regexp.MustCompile(`^libHS(?:(rts(?:-[0-9.]+)?((?:_[a-z]+)*))|(.+))-ghc([0-9]+(?:\.[0-9]+)+)\.so$`)
+var libraryName = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`^libHS(?:(rts(?:-[0-9.]+)?((?:_[a-z]+)*))|(.+))-ghc([0-9]+(?:\.[0-9]+)+)\.so$`)
+})
 
 // ParseLibrary takes apart a shared library's file name; false if it is not one of GHC's.
 func ParseLibrary(name string) (Library, bool) {
-	m := libraryName.FindStringSubmatch(name)
+	m := libraryName().FindStringSubmatch(name)
 	if m == nil {
 		return Library{}, false
 	}
@@ -30,12 +33,12 @@ func ParseLibrary(name string) (Library, bool) {
 	return l, true
 }
 
-var comment = regexp.MustCompile(`(?:^|\x00)GHC ([0-9]+(?:\.[0-9]+)+)`)
+var comment = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`(?:^|\x00)GHC ([0-9]+(?:\.[0-9]+)+)`) })
 
 // CommentVersion finds the compiler's version in a section .comment, where GHC's assembly
 // code leaves it ("GHC 9.0.2"). It is empty if there is none.
 func CommentVersion(section []byte) string {
-	if m := comment.FindSubmatch(section); m != nil {
+	if m := comment().FindSubmatch(section); m != nil {
 		return string(m[1])
 	}
 	return ""

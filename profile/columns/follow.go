@@ -11,6 +11,7 @@ import (
 	"runtime"
 	"strconv"
 	"strings"
+	"sync"
 
 	"ccagent/eventlog"
 )
@@ -190,7 +191,7 @@ func (f *Follower) Next() string { return nextPiece(f.path) }
 // Close closes the file. Logs returned earlier remain valid.
 func (f *Follower) Close() error { return f.file.Close() }
 
-var pieceNumber = regexp.MustCompile(`\.([0-9]{1,9})$`)
+var pieceNumber = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`\.([0-9]{1,9})$`) })
 
 // nextPiece returns the path of the next log of a rotated capture: NAME.eventlog,
 // NAME.2.eventlog, NAME.3.eventlog, … A name that ends in a number counts as a later
@@ -198,7 +199,7 @@ var pieceNumber = regexp.MustCompile(`\.([0-9]{1,9})$`)
 func nextPiece(path string) string {
 	ext := filepath.Ext(path)
 	base := strings.TrimSuffix(path, ext)
-	if m := pieceNumber.FindStringSubmatchIndex(base); m != nil {
+	if m := pieceNumber().FindStringSubmatchIndex(base); m != nil {
 		n, _ := strconv.Atoi(base[m[2]:])
 		next := fmt.Sprintf("%s.%d%s", base[:m[0]], n+1, ext)
 		if _, err := os.Stat(next); err == nil {

@@ -200,7 +200,7 @@ func (d *diagnosis) symbols() {
 		}
 		d.add("symbols", StatusWarn, strings.Join(libraries, ", ")+" "+verb+" no debug information", NotesRemedy(packages...))
 		for _, pkg := range packages {
-			d.listed = append(d.listed, unitVersion.ReplaceAllString(pkg, ""))
+			d.listed = append(d.listed, unitVersion().ReplaceAllString(pkg, ""))
 		}
 	}
 	if !notes && p.Capture.GHCVersion != "" {
@@ -254,7 +254,7 @@ func (d *diagnosis) libraries(sel *profile.Selection, event string, notes bool) 
 			}
 		}
 		remedy := NotesRemedy(u.Package)
-		if slices.Contains(d.listed, unitVersion.ReplaceAllString(u.Package, "")) {
+		if slices.Contains(d.listed, unitVersion().ReplaceAllString(u.Package, "")) {
 			remedy = ""
 		}
 		d.add("source notes", StatusWarn, fmt.Sprintf("%s of %s is in %s, which has none", format.Percent(u.Share), event, what), remedy)

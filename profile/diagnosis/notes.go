@@ -4,10 +4,11 @@ import (
 	"path"
 	"regexp"
 	"strings"
+	"sync"
 )
 
 // unitVersion is the version at the end of a package's name: "-0.6.4.1".
-var unitVersion = regexp.MustCompile(`-[0-9]+(?:\.[0-9]+)*$`)
+var unitVersion = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`-[0-9]+(?:\.[0-9]+)*$`) })
 
 // withGHC are packages that can only be built together with GHC.
 var withGHC = map[string]bool{
@@ -30,7 +31,7 @@ var comesWithGHC = map[string]bool{
 func NotesRemedy(pkgs ...string) string {
 	var cabal, stack, sources, extra, ghcs, out []string
 	for _, pkg := range pkgs {
-		name := unitVersion.ReplaceAllString(pkg, "")
+		name := unitVersion().ReplaceAllString(pkg, "")
 		switch {
 		case pkg == "main":
 			out = append(out, "ghc -g3; cabal build --ghc-options=-g3; stack build --ghc-options=-g3")
@@ -67,12 +68,14 @@ func NotesRemedy(pkgs ...string) string {
 
 // sharedLibrary matches the names of GHC's shared libraries: a package and version (the
 // RTS may have no version), often a hash, and a way.
-var sharedLibrary = regexp.MustCompile(`^libHS(rts|.+?-[0-9]+(?:\.[0-9]+)*)(?:-[0-9A-Za-z]+)?(?:_[a-z]+)*-ghc[0-9.]+\.so$`)
+var sharedLibrary = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`^libHS(rts|.+?-[0-9]+(?:\.[0-9]+)*)(?:-[0-9A-Za-z]+)?(?:_[a-z]+)*-ghc[0-9.]+\.so$`)
+})
 
 // sharedPackage returns the package of a shared library of Haskell code, with its
 // version.
 func sharedPackage(file string) (pkg string, ok bool) {
-	m := sharedLibrary.FindStringSubmatch(path.Base(file))
+	m := sharedLibrary().FindStringSubmatch(path.Base(file))
 	if m == nil {
 		return "", false
 	}

@@ -3,6 +3,7 @@ package hsname
 import (
 	"regexp"
 	"strings"
+	"sync"
 	"unicode"
 	"unicode/utf8"
 
@@ -52,11 +53,13 @@ var suffixes = []struct {
 }
 
 // internalName matches GHC's uniques in names: a tag letter and base-62 digits.
-var internalName = regexp.MustCompile(`^(?:block_)?([a-zA-Z][0-9a-zA-Z]{1,12})$`)
+var internalName = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^(?:block_)?([a-zA-Z][0-9a-zA-Z]{1,12})$`) })
 
 // exposedName matches an exposed internal name behind its underscore: at least
 // module, name, unique and suffix.
-var exposedName = regexp.MustCompile(`^(?:[^_]+_){2,}[a-zA-Z][0-9a-zA-Z]{1,12}_(?:info|entry|closure|con_info|slow|srt|bytes|str)$`)
+var exposedName = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`^(?:[^_]+_){2,}[a-zA-Z][0-9a-zA-Z]{1,12}_(?:info|entry|closure|con_info|slow|srt|bytes|str)$`)
+})
 
 // Parse takes a linkage name apart. It reports false for names that GHC does
 // not make: those of C functions and of the run-time system.
@@ -64,7 +67,7 @@ func Parse(symbol string) (Name, bool) {
 	body, local := strings.CutPrefix(symbol, ".L")
 	// From GHC 9.2 on, -g exposes internal names: "_Main_sat_s2VX_entry".
 	if rest, ok := strings.CutPrefix(body, "_"); ok {
-		if !exposedName.MatchString(rest) {
+		if !exposedName().MatchString(rest) {
 			return Name{}, false
 		}
 		body = rest
@@ -80,7 +83,7 @@ func Parse(symbol string) (Name, bool) {
 	if !found || strings.HasPrefix(body, ghc.CmmPrefix) {
 		return Name{}, false
 	}
-	if m := internalName.FindStringSubmatch(body); m != nil && (local || hasDigit(m[1]) || strings.HasPrefix(body, "block_")) {
+	if m := internalName().FindStringSubmatch(body); m != nil && (local || hasDigit(m[1]) || strings.HasPrefix(body, "block_")) {
 		n.Name, n.Internal = m[1], true
 		return n, true
 	}
@@ -134,17 +137,17 @@ func moduleName(s string, out *string) bool {
 }
 
 var (
-	unitVersion = regexp.MustCompile(`^(.+?-[0-9]+(?:\.[0-9]+)*)(?:-.*)?$`)
-	unitHash    = regexp.MustCompile(`^(.+)-[0-9A-Za-z]{16,64}$`)
+	unitVersion = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^(.+?-[0-9]+(?:\.[0-9]+)*)(?:-.*)?$`) })
+	unitHash    = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^(.+)-[0-9A-Za-z]{16,64}$`) })
 )
 
 // PackageOf drops the build's hash from a unit id: "containers-0.6.5.1-1Xb…"
 // is "containers-0.6.5.1". Version numbers stay where GHC gives them.
 func PackageOf(unit string) string {
-	if m := unitVersion.FindStringSubmatch(unit); m != nil {
+	if m := unitVersion().FindStringSubmatch(unit); m != nil {
 		return m[1]
 	}
-	if m := unitHash.FindStringSubmatch(unit); m != nil {
+	if m := unitHash().FindStringSubmatch(unit); m != nil {
 		return m[1]
 	}
 	return unit

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"regexp"
 	"strings"
+	"sync"
 
 	"ccagent/eventlog"
 	"ccagent/internal/ghc"
@@ -114,7 +115,9 @@ func (n *Namer) source(pkg, module, name string) (uint32, error) {
 
 // ghcLabel matches the labels that GHC writes for a procedure's name where no
 // note has one.
-var ghcLabel = regexp.MustCompile(`^[a-zA-Z][0-9][0-9A-Za-z]{1,8}$|^[cu][0-9A-Za-z]{2,8}$|^L[0-9]{6,20}$`)
+var ghcLabel = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`^[a-zA-Z][0-9][0-9A-Za-z]{1,8}$|^[cu][0-9A-Za-z]{2,8}$|^L[0-9]{6,20}$`)
+})
 
 // noted names a procedure whose linkage name means nothing: by the path of
 // declarations that its note has, or by where it is.
@@ -128,7 +131,7 @@ func (n *Namer) noted(p *evidence.Procedure) (uint32, error) {
 		Category: eventlog.CategoryHaskell, Detail: "local to",
 	}
 	path, line := p.Path, p.Position.Line
-	if line == 0 && ghcLabel.MatchString(path) {
+	if line == 0 && ghcLabel().MatchString(path) {
 		path = ""
 	}
 	if parent == 0 && path == "" {
@@ -202,7 +205,7 @@ func (n *Namer) byLine(p *evidence.Procedure) (string, error) {
 }
 
 // tableName matches an internal table's label: what it is of, and a unique.
-var tableName = regexp.MustCompile(`^(.+)_[a-zA-Z][0-9a-zA-Z]{1,12}_info$`)
+var tableName = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^(.+)_[a-zA-Z][0-9a-zA-Z]{1,12}_info$`) })
 
 // tabled names a procedure by its entry in the info table map.
 func (n *Namer) tabled(p *evidence.Procedure) (uint32, error) {
@@ -215,7 +218,7 @@ func (n *Namer) tabled(p *evidence.Procedure) (uint32, error) {
 		Category: eventlog.CategoryHaskell, Detail: "local to",
 	}
 	local := ""
-	if t := tableName.FindStringSubmatch(p.Symbol); t != nil {
+	if t := tableName().FindStringSubmatch(p.Symbol); t != nil {
 		o := hsname.Explain(t[1])
 		local = cmp.Or(o.Path, o.Source)
 	}

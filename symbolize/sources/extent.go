@@ -4,6 +4,7 @@ import (
 	"regexp"
 	"strconv"
 	"strings"
+	"sync"
 )
 
 // Extent is a stretch of source: lines and columns from 1, EndCol one past the
@@ -13,11 +14,13 @@ type Extent struct{ Line, Col, EndLine, EndCol uint32 }
 // spanText matches spans as GHC prints them (pprUserRealSpan in
 // GHC/Types/SrcLoc.hs): "3:7", "3:7-12", "(3,7)-(5,2)"; the last column is part
 // of the span.
-var spanText = regexp.MustCompile(`^(?:([0-9]+):([0-9]+)(?:-([0-9]+))?|\(([0-9]+),([0-9]+)\)-\(([0-9]+),([0-9]+)\))$`)
+var spanText = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`^(?:([0-9]+):([0-9]+)(?:-([0-9]+))?|\(([0-9]+),([0-9]+)\)-\(([0-9]+),([0-9]+)\))$`)
+})
 
 // ParseExtent reads a span as GHC prints it; the zero Extent if it is none.
 func ParseExtent(s string) Extent {
-	m := spanText.FindStringSubmatch(s)
+	m := spanText().FindStringSubmatch(s)
 	if m == nil {
 		return Extent{}
 	}
