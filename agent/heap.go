@@ -40,9 +40,10 @@ type HeapSummary struct {
 	SymbolProblems []string
 	Manner         census.Manner
 	AtRest         bool // it made no major collection: garbage was counted too
-	Pause          time.Duration
-	Bytes          uint64 // of all bands
-	Bands          int
+	// Stops are those of the program, for this census and for tries before it that told too little.
+	Stops census.Stops
+	Bytes uint64 // of all bands
+	Bands int
 	// Pinned is how many bytes the blocks with byte arrays have that are not moved; they are in
 	// Bytes. Slop is what closures have left behind, which is not.
 	Pinned, Slop uint64
@@ -97,13 +98,13 @@ func (c *capture) heap(ctx context.Context, im *process.Image, o *HeapOptions, s
 		if taken, err = r.Blocks(ctx); err != nil {
 			return err
 		}
-		sum.AtRest, sum.Pause = true, taken.Pause
+		sum.AtRest, sum.Stops = true, r.Stops
 		return writeFootprint(c.log, taken.Time, im.PID, footprint.Of(taken))
 	}
 	if err != nil {
 		return err
 	}
-	sum.Manner, sum.AtRest, sum.Pause, sum.Pinned = taken.Manner, taken.AtRest, taken.Pause, 8*taken.Tally.PinnedWords
+	sum.Manner, sum.AtRest, sum.Stops, sum.Pinned = taken.Manner, taken.AtRest, r.Stops, 8*taken.Tally.PinnedWords
 	for _, n := range taken.Tally.Counts() {
 		sum.Slop += 8 * n.Slop
 	}
@@ -125,7 +126,7 @@ func (c *capture) heap(ctx context.Context, im *process.Image, o *HeapOptions, s
 	beside := taken.Manner == census.Beside
 	sum.Graph = &eventlog.HeapGraph{
 		PID: im.PID, Closures: found.Closures, Pointers: found.Pointers, Bytes: found.Bytes, Unreached: found.Unreached, UnreachedBytes: found.UnreachedBytes,
-		Dangling: found.Dangling, PauseNs: uint64(taken.Pause), TookNs: uint64(time.Since(begun)), Beside: beside,
+		Dangling: found.Dangling, PauseNs: uint64(r.Stops.Longest), TookNs: uint64(time.Since(begun)), Beside: beside,
 		CAFs: found.AllRoots[graph.CAF], Threads: found.AllRoots[graph.Thread], StablePtrs: found.AllRoots[graph.StablePointer],
 		Weaks: found.AllRoots[graph.WeakPointer], Notes: notesOf(found, beside), AtRest: taken.AtRest,
 		Complete: !taken.AtRest || taken.Unknown == 0,

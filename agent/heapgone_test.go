@@ -27,7 +27,7 @@ func TestCensusOfAProgramThatIsGone(t *testing.T) {
 			for err := error(nil); !errors.Is(err, process.ErrEnded); {
 				r := startRestless(t, true, "fork")
 				begun := time.Now()
-				_, err = r.count(t.Context(), t, o)
+				_, _ = r.count(t.Context(), t, o) // one says how long they take here
 				kill := time.AfterFunc(rand.N(time.Since(begun)), func() { _ = r.Process.Kill() })
 				for err = nil; err == nil; {
 					_, err = r.count(t.Context(), t, o)

@@ -59,7 +59,7 @@ func TestLargeNurseriesAtRest(t *testing.T) {
 		if !some.AtRest || all.Bytes < 70<<20 || some.Bytes+8192 < all.Bytes || some.Bytes > all.Bytes+8192 {
 			t.Errorf("threaded=%v: at rest: %v; %d bytes, and %d when it stands for as long as it takes", threaded, some.AtRest, some.Bytes, all.Bytes)
 		}
-		t.Logf("%v and %v", all.Pause, some.Pause)
+		t.Logf("%v and %v", all.Stops, some.Stops)
 		if _, err := in.Write([]byte("\n")); err != nil {
 			t.Fatal(err)
 		}

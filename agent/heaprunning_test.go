@@ -103,6 +103,9 @@ func TestRunningThreadHolds(t *testing.T) {
 					if !sum.AtRest || !g.Complete || tokens.Bytes < n*token {
 						t.Fatalf("at rest: %v; %+v; %+v", sum.AtRest, g, tokens)
 					}
+					if p := sum.Stops; p.Number < 1 || p.Longest <= 0 || p.Sum < p.Longest || p.Number == 1 && p.Sum != p.Longest || g.PauseNs != uint64(p.Longest) {
+						t.Errorf("it was stopped: %+v; the log says %d ns", p, g.PauseNs)
+					}
 					if held != n*token {
 						t.Errorf("%d bytes of tokens are held; there are %d; %+v", held, tokens.Bytes, roots)
 					}

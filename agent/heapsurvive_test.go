@@ -94,7 +94,7 @@ func TestCensusOfAForkingProgram(t *testing.T) {
 			for name, o := range counts {
 				taken := 0
 				// What the program does may keep one from being finished.
-				for tries := 0; tries < 2 || taken == 0 && tries < 20; tries++ {
+				for tries := 0; tries < 2 || taken == 0 && tries < 200; tries++ {
 					sum, err := r.count(t.Context(), t, o)
 					if err != nil {
 						t.Logf("%s: %v", name, err)

@@ -13,7 +13,7 @@ type HeapGraph struct {
 	Unreached         uint64 // closures that none of the known roots leads to
 	UnreachedBytes    uint64
 	Dangling          uint64 // pointers that lead to no closure
-	PauseNs, TookNs   uint64 // for how long the process stood; how long the analysis took
+	PauseNs, TookNs   uint64 // for how long the process stood at the longest; how long the analysis took
 	Beside            bool   // the process ran while its oldest generation was copied
 	CAFs, Threads     uint64 // roots
 	StablePtrs, Weaks uint64

@@ -12,9 +12,9 @@ import (
 )
 
 // Memory reads a process's memory by run-time addresses; it is an io.ReaderAt. It is opened when
-// a Haskell program is set up in the walker, or a process is discovered by a table without one, or at the first read, and closed when the image's
-// program has ended. Reads fail from then on, as they do at addresses where nothing is mapped.
-// It may be used by several goroutines.
+// a Haskell program is set up in the walker, or a process is discovered by a table without one, or
+// at the first read, and closed when the image's program has ended. Reads fail from then on, as
+// they do at addresses where nothing is mapped. It may be used by several goroutines.
 type Memory struct {
 	pid  uint32
 	open sync.Once

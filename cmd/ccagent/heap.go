@@ -102,6 +102,14 @@ func graphLine(g *eventlog.HeapGraph) string {
 	return line
 }
 
+// stopsText says for how long a program stood.
+func stopsText(s census.Stops) string {
+	if s.Number <= 1 {
+		return fmt.Sprintf("stopped for %.1f ms", s.Longest.Seconds()*1e3)
+	}
+	return fmt.Sprintf("stopped %d times, for %.1f ms at the longest and %.1f ms altogether", s.Number, s.Longest.Seconds()*1e3, s.Sum.Seconds()*1e3)
+}
+
 // heapLine says what a census has found.
 func heapLine(s *agent.HeapSummary) string {
 	how := map[census.Manner]string{
@@ -115,9 +123,9 @@ func heapLine(s *agent.HeapSummary) string {
 		}[s.Manner]
 	}
 	if s.Bands == 0 {
-		return fmt.Sprintf("closures were not counted; stopped for %.1f ms", s.Pause.Seconds()*1e3)
+		return "closures were not counted; " + stopsText(s.Stops)
 	}
-	line := fmt.Sprintf("%s in %d bands, %s; stopped for %.1f ms", bytesAmount(int64(s.Bytes)), s.Bands, how, s.Pause.Seconds()*1e3)
+	line := fmt.Sprintf("%s in %d bands, %s; %s", bytesAmount(int64(s.Bytes)), s.Bands, how, stopsText(s.Stops))
 	if d := s.Draw; d != nil {
 		line += fmt.Sprintf("; estimated by a random %d of %d megablocks, with intervals", d.Drawn, d.Megablocks)
 	}

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"ccagent/agent"
+	"ccagent/agent/census"
 	"ccagent/internal/transactions"
 )
 
@@ -32,5 +33,18 @@ func TestSummarySaysTransactionsOnce(t *testing.T) {
 	})
 	if got := b.String(); strings.Contains(got, "0.80 s") || !strings.Contains(got, "stm-cpu: 2 samples\n") || !strings.Contains(got, "by 370 samples of CPU time") {
 		t.Error(got)
+	}
+}
+
+// A program that was stopped several times is said to have been.
+func TestStopsText(t *testing.T) {
+	const ms = time.Millisecond
+	for want, stops := range map[string]census.Stops{
+		"stopped for 1.5 ms": {Number: 1, Longest: 1500 * time.Microsecond, Sum: 1500 * time.Microsecond},
+		"stopped 3 times, for 2.0 ms at the longest and 4.5 ms altogether": {Number: 3, Longest: 2 * ms, Sum: 4500 * time.Microsecond},
+	} {
+		if got := stopsText(stops); got != want {
+			t.Errorf("%q, want %q", got, want)
+		}
 	}
 }
