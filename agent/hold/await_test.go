@@ -4,7 +4,6 @@ import (
 	"errors"
 	"os"
 	"os/exec"
-	"runtime"
 	"testing"
 
 	"golang.org/x/sys/unix"
@@ -96,28 +95,37 @@ func TestOwnThreadHasNoChildren(t *testing.T) {
 	if _, err := os.Stat("/proc/thread-self/children"); err != nil {
 		testprog.Skip(t, &testprog.UnsupportedError{Need: "a kernel that lists the children of a thread (CONFIG_PROC_CHILDREN)"})
 	}
-	runtime.LockOSThread()
-	defer runtime.UnlockOSThread()
-	program := exec.CommandContext(t.Context(), "cat")
+	done := make(chan struct{})
+	go OnOwnThread(func() {
+		defer close(done)
+		if err := notBesideChildren(); err != nil {
+			t.Error(err)
+		}
+	})
+	<-done
+}
+
+// notBesideChildren starts a process from this OS thread, which is not the main one, and calls OnOwnThread on it.
+func notBesideChildren() error {
+	program := exec.Command("cat")
 	if _, err := program.StdinPipe(); err != nil {
-		t.Fatal(err)
+		return err
 	}
 	if err := program.Start(); err != nil {
-		t.Fatal(err)
+		return err
 	}
 	defer program.Wait()
 	defer program.Process.Kill()
 	if !hasChildren() {
-		t.Error("the thread that started a process has no children")
+		return errors.New("the thread that started a process has no children")
 	}
-	parent, called := unix.Gettid(), false
+	err := errors.New("it was not called")
+	parent := unix.Gettid()
 	OnOwnThread(func() {
-		called = true
+		err = nil
 		if unix.Gettid() == parent || hasChildren() {
-			t.Error("it is called on a thread that has children")
+			err = errors.New("it is called on a thread that has children")
 		}
 	})
-	if !called {
-		t.Error("it was not called")
-	}
+	return err
 }
