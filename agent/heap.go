@@ -40,7 +40,8 @@ type HeapSummary struct {
 	SymbolProblems []string
 	Manner         census.Manner
 	AtRest         bool // it made no major collection: garbage was counted too
-	// Stops are those of the program, for this census and for tries before it that told too little.
+	// Stops tells how often and for how long the program was stopped: for this census, and for tries before it that had to be given
+	// up.
 	Stops census.Stops
 	Bytes uint64 // of all bands
 	Bands int
@@ -76,7 +77,8 @@ func Heap(ctx context.Context, o HeapOptions) (*HeapSummary, error) {
 	return sum, nil
 }
 
-// explainGone says what has become of a program that is not there any more: what failed first because of that tells nobody.
+// explainGone replaces the error of a program that has ended, or has executed another one, by one that says so: the first step
+// that fails then is any, and its error explains nothing.
 func explainGone(im *process.Image, err error) error {
 	switch gone := im.Memory.Gone(); {
 	case errors.Is(gone, process.ErrExecuted):

@@ -20,8 +20,9 @@ type HeapGraph struct {
 	Notes             []string
 	// AtRest is set if the process was stopped between collections: garbage was counted too.
 	AtRest bool
-	// Complete is set if all roots are known. In a process that was stopped between collections, the roots of a running
-	// thread are unknown where its registers did not tell them; what only such a thread holds counts as unreached.
+	// Complete is set if all roots are known. The roots of a thread that ran when its process was stopped between
+	// collections are read from its registers, which is not always possible. If it was not, Complete is false, and closures that only such
+	// a thread holds count as unreached.
 	Complete bool
 }
 

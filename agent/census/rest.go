@@ -139,8 +139,8 @@ func (r *Reader) atRest(ctx context.Context, o Options) (*Census, error) {
 	return census, nil
 }
 
-// knownTries bounds how often a program is stopped to learn by registers what its running threads hold. At some moments the
-// registers do not tell, as while a thread begins to run.
+// knownTries bounds how often a program is stopped to learn what its running threads hold. That is read from their registers,
+// which at some moments do not have it: while a thread begins to run, for example.
 const knownTries = 5
 
 var errUnknown = errors.New("what a thread that runs holds is not known")

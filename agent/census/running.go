@@ -89,7 +89,7 @@ func (c *runCode) can(m *process.Memory) bool {
 
 // returns reports whether a word is the address behind a call of StgRun.
 func (c *runCode) returns(m *process.Memory, word uint64) bool {
-	if runtime.GOARCH != "amd64" || !slices.ContainsFunc(c.code, func(r Range) bool { return word >= r.Start+5 && word < r.End }) {
+	if c.never || !slices.ContainsFunc(c.code, func(r Range) bool { return word >= r.Start+5 && word < r.End }) {
 		return false
 	}
 	is, known := c.known[word]

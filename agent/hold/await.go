@@ -13,8 +13,8 @@ import (
 // stateChange is a siginfo_t of waitid(2), on 64-bit machines.
 type stateChange struct {
 	signo, _, code, _ int32
-	pid               int32
-	_                 [108]byte
+	pid, _, status    int32
+	_                 [100]byte
 }
 
 // ended reports whether a thread has ended, and not stopped.
@@ -23,20 +23,38 @@ func (c *stateChange) ended() bool {
 	return c.code == exited || c.code == killed || c.code == dumped
 }
 
-// look reports a change of one of the threads that this OS thread traces, or of one of them, and leaves it to be waited for.
-func look(idType, id, options int) (c stateChange, err error) {
+// change waits for a change of one of the threads that this OS thread traces, or of one of them. The options say which
+// changes, and whether it is left to be waited for again.
+func change(idType, id, options int) (c stateChange, err error) {
 	for {
 		c = stateChange{}
-		err = unix.Waitid(idType, id, (*unix.Siginfo)(unsafe.Pointer(&c)), options|unix.WSTOPPED|unix.WEXITED|unix.WNOWAIT|unix.WALL|unix.WNOTHREAD, nil)
+		err = unix.Waitid(idType, id, (*unix.Siginfo)(unsafe.Pointer(&c)), options|unix.WALL|unix.WNOTHREAD, nil)
 		if !errors.Is(err, unix.EINTR) {
 			return c, err
 		}
 	}
 }
 
-// await takes a change that look reports: of any thread, or of one. With WNOHANG, tid is 0 if there is none. The end of a thread
-// is taken, for only then the kernel forgets it, and tells the process's parent of its end. But where that parent is this process,
-// as of a program that it records, the end is left to who waits for the program's exit status: nobody gets it twice.
+// look reports a stop or an end, and leaves it to be waited for.
+func look(idType, id, options int) (stateChange, error) {
+	return change(idType, id, options|unix.WSTOPPED|unix.WEXITED|unix.WNOWAIT)
+}
+
+// StopOf waits for a process to stop which this OS thread traces, and returns how it did. False if it ends instead, also
+// right after a stop: its end is left to whoever waits for its exit status.
+func StopOf(pid int) (status unix.WaitStatus, ok bool) {
+	if c, err := look(unix.P_PID, pid, 0); err != nil || c.ended() {
+		return 0, false
+	}
+	c, err := change(unix.P_PID, pid, unix.WSTOPPED|unix.WNOHANG)
+	return unix.WaitStatus(c.status)<<8 | 0x7f, err == nil && c.signo != 0
+}
+
+// await takes a change that look reports: of any thread, or of one. With WNOHANG, tid is 0 if there is none.
+//
+// The kernel forgets a traced thread that has ended, and tells the parent of the process, only when the tracer has waited for it:
+// so await does. But if this process itself is the parent, as of a program that it records, await leaves the end of the
+// process alone, because its exit status can be read only once, and somebody else waits for it.
 func await(idType, id, options int) (tid int, status unix.WaitStatus, err error) {
 	for {
 		c, err := look(idType, id, options)

@@ -27,8 +27,8 @@ func OnOwnThread(f func()) {
 	runtime.UnlockOSThread()
 }
 
-// hasChildren reports whether this OS thread has started processes that are not waited for yet. Kernels without
-// CONFIG_PROC_CHILDREN do not tell.
+// hasChildren reports whether this OS thread has started processes that are not waited for yet. It is false on kernels
+// that were built without CONFIG_PROC_CHILDREN, where that cannot be known.
 func hasChildren() bool {
 	children, err := os.ReadFile("/proc/thread-self/children")
 	return err == nil && len(bytes.TrimSpace(children)) > 0

@@ -2,11 +2,9 @@ package target
 
 import (
 	"encoding/binary"
-	"errors"
 	"fmt"
 	"os"
 	"syscall"
-	"unsafe"
 
 	"golang.org/x/sys/unix"
 
@@ -42,7 +40,7 @@ func runToEntry(pid int, entry *hold.Point) (there bool, sig syscall.Signal) {
 		if err := unix.PtraceCont(pid, int(sig)); err != nil {
 			return false, 0
 		}
-		status, ok := stopOf(pid)
+		status, ok := hold.StopOf(pid)
 		if !ok {
 			return false, 0
 		}
@@ -58,32 +56,6 @@ func runToEntry(pid int, entry *hold.Point) (there bool, sig syscall.Signal) {
 		}
 		// Any other signal is the program's.
 	}
-}
-
-// stopInfo is a siginfo_t of waitid(2), on 64-bit machines.
-type stopInfo struct {
-	_, _, code, _  int32
-	pid, _, status int32
-	_              [100]byte
-}
-
-// stopOf waits for a traced process to stop. False if it ends instead, also right after a stop,
-// which is left for others to wait for: wait4 would take the end as well.
-func stopOf(pid int) (status unix.WaitStatus, ok bool) {
-	wait := func(options int) (info stopInfo, ok bool) {
-		for {
-			err := unix.Waitid(unix.P_PID, pid, (*unix.Siginfo)(unsafe.Pointer(&info)), options, nil)
-			if !errors.Is(err, unix.EINTR) {
-				const trapped, stopped = 4, 5 // CLD_TRAPPED, CLD_STOPPED
-				return info, err == nil && info.pid == int32(pid) && (info.code == trapped || info.code == stopped)
-			}
-		}
-	}
-	if _, ok := wait(unix.WEXITED | unix.WSTOPPED | unix.WNOWAIT); !ok {
-		return 0, false
-	}
-	info, ok := wait(unix.WSTOPPED | unix.WNOHANG)
-	return unix.WaitStatus(info.status)<<8 | 0x7f, ok
 }
 
 // dynamicEntry returns the address of a program's first own instruction, 0 if there is no

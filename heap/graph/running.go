@@ -66,8 +66,8 @@ func (a *analysis) runningStack(run *heap.Running) {
 	}
 }
 
-// codeOf takes what the code of a frame refers to, if a word is the info pointer of one: what it refers to when it is returned to, nothing
-// else may know.
+// codeOf takes what the code of a frame refers to, if a word is the info pointer of one. When the frame is returned to, its code uses
+// static closures that perhaps nothing else refers to.
 func (a *analysis) codeOf(word uint64) {
 	if t := a.tables.of(word); isFrame(t.kind) && t.srt != 0 {
 		if r := a.modules.find(t.srt); r != nil && r.Data { // else it is code that resembles a frame's

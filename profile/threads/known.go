@@ -7,7 +7,7 @@ import (
 	"ccagent/profile"
 )
 
-// Name is a Haskell thread that a log tells something of.
+// Name names a Haskell thread of a log, by its number and its label.
 type Name struct {
 	TSO   uint64
 	Label string // empty if it has none
