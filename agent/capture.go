@@ -284,7 +284,7 @@ func (c *capture) follow() (eventlog.EndReason, error) {
 			return eventlog.EndFailed, fmt.Errorf("keep the budget: %w", err)
 		}
 		if err := c.stepDump(); err != nil {
-			return eventlog.EndFailed, fmt.Errorf("write a dump of threads: %w", err)
+			return eventlog.EndFailed, fmt.Errorf("write a thread dump: %w", err)
 		}
 		if t := time.Now(); t.Sub(flushed) >= flushInterval {
 			flushed = t

@@ -12,7 +12,7 @@ import (
 	"ccagent/agent/target"
 )
 
-// dumping is a dump of threads that is taken beside a capture.
+// dumping is a thread dump that is taken beside a capture.
 type dumping struct {
 	answer chan<- error
 	image  *process.Image

@@ -120,7 +120,7 @@ const (
 	IDRTSWatch     = 1035
 	IDClosure      = 1036
 	IDNurseryBlock = 1037
-	// Ids from 1040 to 1049 are those of dumps of threads.
+	// Ids from 1040 to 1049 are those of thread dumps.
 	IDThreadDump    = 1040
 	IDHaskellThread = 1041
 	IDBlocker       = 1042

@@ -1,6 +1,6 @@
 package eventlog
 
-// This file holds the events of a dump of threads: what every Haskell thread of a process did at
+// This file holds the events of a thread dump: what every Haskell thread of a process did at
 // one moment. Nothing of what threads compute is in the log.
 
 // ThreadDump begins a dump. The events that follow, of the same process, are its own: first what

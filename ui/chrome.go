@@ -77,9 +77,9 @@ func (d chrome) instead() string {
 	case p.RTS != "":
 		return p.RTS
 	case len(p.Dumps) > 0:
-		return "a dump of threads"
+		return "thread dump"
 	case len(p.HeapProfiles) > 0:
-		return "censuses of the heap"
+		return "heap census"
 	}
 	return "no event"
 }
@@ -106,6 +106,39 @@ func (d chrome) countsBelow(r layout.Rect) bool {
 	return d.Width(counts)+d.deck.tabsWidth(tabsNamed)+described > r.Dx()
 }
 
+// plain is the first word of the title, unless that says how the log is shown.
+const plain = "ccview "
+
+// maxName is how much of a log's name is shown where there is room. The middle of longer names is left out.
+const maxName = 40
+
+// describe chooses the title's first word and the fullest description of the log, of those given, that
+// fit into width columns beside the log's name. Where not even the shortest does, the name is cut
+// first, its ending before the rest; then the word "ccview" goes, and last what the log is of.
+func (d chrome) describe(word, name string, about []string, width int) (first, description string) {
+	type form struct {
+		word string
+		name int // columns of it
+	}
+	brief := d.Width(briefly(name))
+	forms := []form{{word, min(24, d.Width(name))}, {word, min(24, brief)}, {word, min(12, brief)}}
+	if word == plain {
+		word = ""
+		forms = append(forms, form{word, min(12, brief)})
+	}
+	for _, f := range append(forms, form{word, min(5, brief)}) {
+		for _, text := range about {
+			if d.Width(f.word)+f.name+2+d.Width(text) <= width {
+				return f.word, text
+			}
+		}
+	}
+	return word, ""
+}
+
+// briefly is a log's name without the ending, which says the least.
+func briefly(name string) string { return strings.TrimSuffix(name, ".eventlog") }
+
 func (d chrome) title(r layout.Rect) {
 	p, t := d.Painter, d.Theme
 	s := d.c.Data.Summary
@@ -126,13 +159,12 @@ func (d chrome) title(r layout.Rect) {
 			fmt.Sprintf("%s: %s samples", event, format.Count(s.Samples)),
 			fmt.Sprintf("%s: %s", short, format.Count(s.Samples)),
 			short,
-			"",
 		}
 		if d.unsampled() {
-			about = []string{fmt.Sprintf("%s, %.2fs", event, float64(s.Duration)/1e9), event, ""}
+			about = []string{fmt.Sprintf("%s, %.2fs", event, float64(s.Duration)/1e9), event}
 		}
 	}
-	word, ws := "ccview ", t.Dim
+	word, ws := plain, t.Dim
 	switch {
 	case d.c.Compared != nil:
 		word, ws = d.c.Compared.Shown.String()+" ", t.Key
@@ -142,30 +174,26 @@ func (d chrome) title(r layout.Rect) {
 	default:
 		word, ws = "live ", t.Key
 	}
-	if p.Width(word)+p.Width(counts)+16 > r.Dx() && d.log.live.feed == nil && d.c.Compared == nil {
-		word = "" // the log's name needs the room
+	free := r.Dx() - 2 // but for a space at each end
+	if counts != "" {
+		free -= p.Width(counts) + 2
 	}
-	x := p.Text(r.Min.X+1, r.Min.Y, r.Max.X, word, ws)
-	free := r.Max.X - x - p.Width(counts) - 4
 	if r.Dx() >= layout.MinWidth {
 		free -= d.deck.tabsWidth(tabsNamed) // the tabs go before the log's length
+	} else if w := d.deck.tabsWidth(tabsNumbered); w <= r.Dx()/2 {
+		free -= w
 	}
 	name := d.log.src.Name
-	if p.Width(name) > free { // the ending says the least
-		name = strings.TrimSuffix(name, ".eventlog")
+	word, choice := d.describe(word, name, about, free)
+	x := p.Text(r.Min.X+1, r.Min.Y, r.Max.X, word, ws)
+	room := free - p.Width(word)
+	if choice != "" {
+		room -= p.Width(choice) + 2
 	}
-	choice := ""
-	for _, d := range about {
-		choice = d
-		if min(p.Width(name), 24)+2+p.Width(d) <= free {
-			break
-		}
+	if p.Width(name) > room {
+		name = briefly(name)
 	}
-	room := free - p.Width(choice) - 2
-	if choice == "" && counts == "" {
-		room = free + 3 // up to the tabs
-	}
-	x = p.Name(x, r.Min.Y, min(x+max(0, room), x+40), name, t.Title) + 2
+	x = p.Name(x, r.Min.Y, min(x+max(0, room), x+maxName), name, t.Title) + 2
 	if choice != "" {
 		x = p.Text(x, r.Min.Y, r.Max.X-p.Width(counts)-1, choice, t.Text) + 2
 	}

@@ -57,7 +57,7 @@ func TestDiffScreens(t *testing.T) {
 			{"diff", 5, nil},
 			{"diff-all-spans", 5, []string{"Z", "l", "j", "%"}},
 			{"diff-single", 1, nil},
-			{"diffstacks", 1, []string{"8", "j"}},
+			{"diffflame", 1, []string{"8", "j"}},
 		} {
 			s := startDiff(t, against(t, c.n), size[0], size[1])
 			s.keys(c.keys...)

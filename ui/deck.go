@@ -3,7 +3,6 @@ package ui
 import (
 	"errors"
 	"fmt"
-	"strconv"
 	"strings"
 
 	"ccagent/ui/keymap"
@@ -21,7 +20,7 @@ type deck struct {
 	row     int             // of the tabs; −1 where there is no line for them
 }
 
-// tab is a screen's name in the title bar.
+// tab is a screen's key and name in the title bar, or the name of a key that is held.
 type tab struct {
 	screen int
 	text   string
@@ -75,9 +74,9 @@ const (
 	tabForms
 )
 
-// tabText is a tab's text in a form.
+// tabText is a tab's text in a form: the digit that opens the screen, and its name.
 func (d *deck) tabText(i, form int) string {
-	key := strconv.Itoa(i + 1)
+	_, key := keymap.ScreenKey(i)
 	name := kinds[i].Tab
 	if form == tabsNumbered || form == tabsOneNamed && i != d.at {
 		name = ""
@@ -91,42 +90,53 @@ func (d *deck) tabText(i, form int) string {
 	return " " + key + name
 }
 
+// line is the tabs in a form, from column x on: tabs proper, and marks that name the key which is held
+// for the digits of the tabs behind it. It returns the column behind them, too.
+func (d *deck) line(form, x int) (tabs, marks []tab, end int) {
+	holds := ""
+	for i := range d.screens {
+		if d.screens[i] == nil {
+			continue // this log has nothing for it; ? says why
+		}
+		if held, _ := keymap.ScreenKey(i); held != holds {
+			holds = held
+			mark := tab{screen: -1, text: " " + held + ":", x: x}
+			marks = append(marks, mark)
+			x += len(mark.text)
+		}
+		t := tab{screen: i, text: d.tabText(i, form), x: x}
+		tabs = append(tabs, t)
+		x += len(t.text)
+	}
+	return tabs, marks, x
+}
+
 // tabsWidth is the width of all tabs in a form.
 func (d *deck) tabsWidth(form int) int {
-	width := 0
-	for i := range d.screens {
-		if d.screens[i] != nil {
-			width += len(d.tabText(i, form))
-		}
-	}
+	_, _, width := d.line(form, 0)
 	return width
 }
 
 // layTabs places the tabs at the right end of the title bar, in the fullest form that fits to the
 // right of column from; none if none does.
-func (d *deck) layTabs(r layout.Rect, from int) []tab {
+func (d *deck) layTabs(r layout.Rect, from int) (tabs, marks []tab) {
 	for form := range tabForms {
-		x := r.Max.X - d.tabsWidth(form)
-		if x < from {
-			continue
+		if x := r.Max.X - d.tabsWidth(form); x >= from {
+			tabs, marks, _ = d.line(form, x)
+			return tabs, marks
 		}
-		var out []tab
-		for i := range d.screens {
-			if d.screens[i] == nil {
-				continue // this log has nothing for it; ? says why
-			}
-			text := d.tabText(i, form)
-			out = append(out, tab{screen: i, text: text, x: x})
-			x += len(text)
-		}
-		return out
 	}
-	return nil
+	return nil, nil
 }
 
 // drawTabs draws the tabs to the right of column from.
 func (d *deck) drawTabs(p *widget.Painter, r layout.Rect, from int, why func(keymap.Action) string) {
-	d.tabs, d.row = d.layTabs(r, from), r.Min.Y
+	var marks []tab
+	d.tabs, marks = d.layTabs(r, from)
+	d.row = r.Min.Y
+	for _, m := range marks {
+		p.Text(m.x, r.Min.Y, r.Max.X, m.text, p.Theme.Dim)
+	}
 	for _, t := range d.tabs {
 		st := p.Theme.Dim
 		switch {
@@ -155,7 +165,7 @@ func (d *deck) ask(c *screen.Context, why func(keymap.Action) string) *screen.Pr
 				at = []int{i}
 				break
 			}
-			if strings.HasPrefix(kinds[i].Name, text) {
+			if strings.HasPrefix(kinds[i].Name, text) || strings.HasPrefix(strings.ToLower(kinds[i].Tab), text) {
 				at = append(at, i)
 			}
 		}

@@ -40,7 +40,7 @@ type live struct {
 	dumps  int // there were when a dump was asked for
 }
 
-// dumpState is how far a dump of threads has come that was asked for.
+// dumpState is how far a thread dump has come that was asked for.
 type dumpState uint8
 
 const (
@@ -56,7 +56,7 @@ type (
 		feed *columns.Follower
 		err  error
 	}
-	dumpedMsg struct{ err error } // a dump of threads was written into the log
+	dumpedMsg struct{ err error } // a thread dump was written into the log
 	grownMsg  struct {
 		feed  *columns.Follower
 		state columns.FollowState

@@ -28,7 +28,9 @@ var keyTable = keysOf(kinds)
 func keysOf(kinds []screen.Kind) *keymap.Map {
 	var ks []keymap.Screen
 	for i := range kinds {
-		ks = append(ks, kinds[i].Keys)
+		k := kinds[i].Keys
+		k.Name = kinds[i].Name
+		ks = append(ks, k)
 	}
 	return keymap.New(ks)
 }

@@ -11,7 +11,7 @@ import (
 func TestChartAndTracksScreens(t *testing.T) {
 	p := fixture.Profile(t, fixture.Options{Samples: 300})
 	for _, size := range [][2]int{{80, 24}, {120, 40}, {60, 12}, {20, 5}} {
-		for name, key := range map[string]string{"chart": "9", "tracks": "alt+0"} {
+		for name, key := range map[string]string{"chart": "9", "threads": "alt+0"} {
 			s := start(t, p, size[0], size[1], Options{ASCII: true})
 			s.keys(key)
 			golden.Check(t, fmt.Sprintf("%s-%dx%d.txt", name, size[0], size[1]), trimmed(s.screen()))
@@ -24,6 +24,6 @@ func TestChartAndTracksNarrowAllScreens(t *testing.T) {
 	s := start(t, fixture.Profile(t, small), 120, 40, Options{ASCII: true})
 	s.keys(":", "'chart", "enter", "l", "l", "l", "[", "1")
 	s.line("range ", "of 4 000 samples kept")
-	s.keys("u", ":", "'tracks", "enter", "g", "enter", "3")
+	s.keys("u", ":", "'threads", "enter", "g", "enter", "3")
 	s.line("thread ", "of 4 000 samples kept")
 }

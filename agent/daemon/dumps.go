@@ -57,7 +57,7 @@ type dumps struct {
 func dumpFolder(state string) (string, error) {
 	dir := filepath.Join(state, ".threads")
 	if err := errors.Join(os.RemoveAll(dir), os.Mkdir(dir, 0o700)); err != nil {
-		return "", fmt.Errorf("make a folder for dumps of threads: %w", err)
+		return "", fmt.Errorf("make a folder for thread dumps: %w", err)
 	}
 	return dir, nil
 }
@@ -228,5 +228,5 @@ func stoodOf(f *os.File) (time.Duration, error) {
 			return time.Duration(e.StoodNs), err
 		}
 	}
-	return 0, errors.Join(errors.New("the log has no dump of threads"), r.Err())
+	return 0, errors.Join(errors.New("the log has no thread dump"), r.Err())
 }

@@ -22,7 +22,7 @@ With --thread, the rows of those threads only; shares are of all threads.`, stdo
 		func(p *profile.Profile, f profile.Filter) (printer.Report, error) { return threadsReport(p, f), nil }, "thread")
 }
 
-// threadsReport is a log's dump of threads, or the table of the threads that had samples. Of the filter
+// threadsReport is a log's thread dump, or the table of the threads that had samples. Of the filter
 // the range and the threads hold.
 func threadsReport(p *profile.Profile, f profile.Filter) printer.Report {
 	if len(p.Dumps) > 0 {

@@ -15,7 +15,7 @@ import (
 	"ccagent/internal/testprog"
 )
 
-// dumped is the JSON of a dump of threads, as far as tests look at it.
+// dumped is the JSON of a thread dump, as far as tests look at it.
 type dumped struct {
 	Threads []struct {
 		ID        uint64   `json:"id"`

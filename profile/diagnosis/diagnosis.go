@@ -117,7 +117,7 @@ func (d *diagnosis) samples() {
 		return
 	}
 	if p.Samples() == 0 && len(p.Events) == 0 && len(p.Dumps) > 0 {
-		d.add("samples", StatusOK, "none: it is a dump of threads, which ccview threads shows", "")
+		d.add("samples", StatusOK, "none: it is a thread dump, which ccview threads shows", "")
 		return
 	}
 	if p.Samples() == 0 && len(p.Events) == 0 && len(p.HeapProfiles) > 0 {

@@ -233,12 +233,12 @@ type copier struct {
 	nodes  renumber
 	state  *state
 	sample int
-	dumped bool // the dump of threads that events belong to is kept
+	dumped bool // the thread dump that events belong to is kept
 	print  bool // the footprint that events belong to is kept
 	graph  bool // the graph of the heap that events belong to is kept
 }
 
-// dump copies an event of a dump of threads.
+// dump copies an event of a thread dump.
 func (c *copier) dump(rec *eventlog.Record, time uint64) error {
 	if !c.dumped {
 		return nil

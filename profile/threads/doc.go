@@ -1,4 +1,4 @@
-// Package threads says of a dump of threads who waits for whom, which threads do the same, and
+// Package threads says of a thread dump who waits for whom, which threads do the same, and
 // which can never go on.
 //
 // A thread that waits for a black hole waits for the thread that evaluates the thunk, one in throwTo

@@ -3,7 +3,6 @@
 package keymap
 
 import (
-	"fmt"
 	"slices"
 	"strconv"
 	"strings"
@@ -26,6 +25,7 @@ type Section struct {
 
 // Screen is what a screen adds to the common keys.
 type Screen struct {
+	Name    string   // typed after the key that opens a screen by its name
 	Help    string   // of the key that opens it
 	Section Section  // the screen's own keys; no Group if it has none
 	Does    []Action // actions that it carries out itself, its section's besides
@@ -66,9 +66,11 @@ var (
 	footerLast  = []Action{Help, Quit}
 )
 
-// New makes the map of the common keys and those of screens. The first nine screens have the
-// keys 1 to 9. Alt adds ten: alt-0 is the tenth screen, alt-1 the eleventh. A common key that a
-// screen has among its own is listed there.
+// MaxScreens is how many screens can have keys.
+const MaxScreens = 19
+
+// New makes the map of the common keys and those of at most MaxScreens screens. A common key that
+// a screen has among its own is listed there.
 func New(screens []Screen) *Map {
 	m := &Map{byKey: make(map[string]*Binding), byAction: make(map[Action]*Binding), footer: slices.Clone(footerFirst)}
 	for _, s := range common {
@@ -78,8 +80,16 @@ func New(screens []Screen) *Map {
 		if s.Group == screensGroup {
 			at := slices.IndexFunc(s.Bindings, func(b Binding) bool { return b.Action == PrevScreen })
 			for i := range screens {
-				key, show := screenKey(i)
-				s.Bindings = slices.Insert(s.Bindings, at+i, Binding{OpenScreen(i), []string{key}, show, "", screens[i].Help})
+				held, digit := ScreenKey(i)
+				key, show := digit, digit
+				if held != "" {
+					key, show = held+"+"+digit, held+"-"+digit
+				}
+				help := screens[i].Help
+				if name := screens[i].Name; name != "" {
+					help += " (:" + name + ")"
+				}
+				s.Bindings = slices.Insert(s.Bindings, at+i, Binding{OpenScreen(i), []string{key}, show, "", help})
 			}
 		}
 		if s.Group == timelineGroup {
@@ -117,12 +127,13 @@ func New(screens []Screen) *Map {
 	return m
 }
 
-func screenKey(i int) (key, show string) {
+// ScreenKey is the digit that opens a screen, by its place from 0, and the key that is held meanwhile;
+// empty for none. The first nine screens have the digits 1 to 9, the next ten 0 to 9 with alt.
+func ScreenKey(i int) (held, digit string) {
 	if i < 9 {
-		key = strconv.Itoa(i + 1)
-		return key, key
+		return "", strconv.Itoa(i + 1)
 	}
-	return fmt.Sprintf("alt+%d", i-9), fmt.Sprintf("alt-%d", i-9)
+	return "alt", strconv.Itoa(i - 9)
 }
 
 // OpenScreen is the action that opens a screen, by its place from 0.

@@ -167,6 +167,15 @@ func (c *Context) WhyNoTimeline() string {
 	return "the timeline is on the main screen; " + c.Key(Hot) + " goes there"
 }
 
+// WhyNoSamples says why there is nothing on screens of samples: the log is of another kind; empty if it
+// has samples, or was to have some.
+func (c *Context) WhyNoSamples() string {
+	if len(c.Profile.Events) == 0 && c.Profile.Samples() == 0 {
+		return "the log has no samples"
+	}
+	return ""
+}
+
 // WhyNoUndo says why there is no transform to undo; empty if there is.
 func (c *Context) WhyNoUndo() string {
 	if c.Applied.CanUndo() {

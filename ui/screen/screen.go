@@ -32,18 +32,18 @@ const (
 	Diff    = "diff"
 	Alloc   = "alloc"
 
-	DiffStacks = "diffstacks"
-	Chart      = "chart"
-	Tracks     = "tracks"
-	Dump       = "threads"
-	Code       = "code"
+	DiffFlame = "diffflame"
+	Chart     = "chart"
+	Threads   = "threads"
+	Dump      = "dump"
+	Code      = "code"
 )
 
 // Kind is a screen as it is registered. Its number, key and tab follow from its place among
 // the registered ones.
 type Kind struct {
-	Name string // of the command that prints its report, and in the names of exported files
-	Tab  string // its name in the title bar
+	Name string // what is typed to open it, in the names of exported files, and where it can be of the command that prints its report
+	Tab  string // its name in the title bar, of at most five letters: Name or a word of its help, or short for it
 	Keys keymap.Screen
 	// Off says why the screen is not available for what is open; empty if it is. It may be nil.
 	Off func(*Context) string

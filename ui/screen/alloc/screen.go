@@ -18,6 +18,7 @@ import (
 // Kind registers the screen.
 var Kind = screen.Kind{
 	Name: screen.Alloc, Tab: "Alloc", New: newScreen,
+	Off: (*screen.Context).WhyNoSamples,
 	Keys: keymap.Screen{
 		Help:  "what was allocated, by closure",
 		Notes: []keymap.Note{{Action: keymap.Open, Help: "of a closure: the source where it is written"}},

@@ -22,6 +22,7 @@ import (
 // Kind registers the screen.
 var Kind = screen.Kind{
 	Name: screen.Centres, Tab: "CC", New: newScreen, Endings: []string{".prof", ".dot", ".svg"},
+	Off: (*screen.Context).WhyNoSamples,
 	Keys: keymap.Screen{
 		Help: "cost centres, chosen after the run",
 		Section: keymap.Section{Group: "Cost centres", Bindings: []keymap.Binding{

@@ -15,6 +15,7 @@ import (
 // Kind registers the screen.
 var Kind = screen.Kind{
 	Name: screen.Chart, Tab: "Chart", New: newScreen,
+	Off: (*screen.Context).WhyNoSamples,
 	Keys: keymap.Screen{
 		Help: "flame chart: stacks over time, left to right as it happened",
 		Does: []keymap.Action{

@@ -20,12 +20,15 @@ import (
 
 // Kind registers the screen.
 var Kind = screen.Kind{
-	Name: screen.Code, Tab: "Asm", New: newScreen,
+	Name: screen.Code, Tab: "Code", New: newScreen,
 	Keys: keymap.Screen{
 		Help: "machine code of the selected function, with its samples", Steps: true,
 		Notes: []keymap.Note{{Action: keymap.Open, Help: "of an instruction: the source line of its block"}},
 	},
 	Off: func(c *screen.Context) string {
+		if why := c.WhyNoSamples(); why != "" {
+			return why
+		}
 		if len(c.Profile.Modules) == 0 {
 			return "the log does not say which files had the code that ran"
 		}

@@ -20,10 +20,10 @@ import (
 
 // Kind registers the screen.
 var Kind = screen.Kind{
-	Name: screen.DiffStacks, Tab: "DFlam", New: newScreen,
+	Name: screen.DiffFlame, Tab: "DiffF", New: newScreen,
 	Off: (*screen.Context).WhyNoDiff,
 	Keys: keymap.Screen{
-		Help: "difference of the stacks of two logs: a differential flame graph",
+		Help: "differential flame graph: the stacks of two logs",
 		Does: []keymap.Action{keymap.Mode, keymap.NonZero},
 		Notes: []keymap.Note{
 			{Action: keymap.Mode, Help: "of a differential flame graph: widths by B, by A or by both"},

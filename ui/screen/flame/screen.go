@@ -20,6 +20,7 @@ import (
 // Kind registers the screen.
 var Kind = screen.Kind{
 	Name: screen.Stacks, Tab: "Flame", New: newScreen,
+	Off:  (*screen.Context).WhyNoSamples,
 	Keys: keymap.Screen{Help: "flame graph and call tree"},
 }
 

@@ -48,6 +48,11 @@ func compared(c *screen.Compared) (before, after *profile.Profile) {
 	return before, after
 }
 
+// hasAny reports whether the log has anything of the heap.
+func hasAny(c *screen.Context) bool {
+	return len(c.Profile.HeapProfiles) > 0 || len(c.Profile.GCs) > 0 || len(modes(c)) > 1
+}
+
 // firstMode is what the screen begins with.
 func firstMode(c *screen.Context) mode {
 	all := modes(c)

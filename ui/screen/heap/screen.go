@@ -21,10 +21,13 @@ import (
 // Kind registers the screen.
 var Kind = screen.Kind{
 	Name: screen.Heap, Tab: "Heap", New: newScreen,
-	First: func(c *screen.Context) bool { // all that such a log has
-		p := c.Profile
-		return p.Samples() == 0 && (len(p.HeapProfiles) > 0 || len(p.GCs) > 0 || len(modes(c)) > 1)
+	Off: func(c *screen.Context) string {
+		if c.WhyNoSamples() != "" && !hasAny(c) { // of a log with samples the screen says what would have recorded the heap
+			return "the log has neither the heap nor collections"
+		}
+		return ""
 	},
+	First: func(c *screen.Context) bool { return c.Profile.Samples() == 0 && hasAny(c) }, // all that such a log has
 	Keys: keymap.Screen{
 		Help: "heap and collections over time",
 		Does: []keymap.Action{keymap.Sort, keymap.Mode},

@@ -357,7 +357,7 @@ func (h *hotPane) drawEmpty(p *widget.Painter, in widget.Rect) {
 	case s.Event == "":
 		lines = []string{"a log without samples; " + h.c.Key(screen.Heap) + " shows heap and collections, the timeline what ran"}
 		if len(h.c.Profile.Dumps) > 0 {
-			lines = []string{"a log without samples; " + h.c.Key(screen.Dump) + " shows the dump of threads"}
+			lines = []string{"a log without samples; " + h.c.Key(screen.Dump) + " shows the thread dump"}
 		}
 	case s.Samples == 0:
 		lines = []string{"no samples of " + s.Title, "t shows the next event; ccview info says what was recorded"}

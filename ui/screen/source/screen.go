@@ -16,6 +16,12 @@ import (
 // Kind registers the screen.
 var Kind = screen.Kind{
 	Name: screen.Source, Tab: "Src", New: newScreen,
+	Off: func(c *screen.Context) string {
+		if len(c.Profile.HeapGraphs) > 0 {
+			return "" // of a closure
+		}
+		return c.WhyNoSamples()
+	},
 	Keys: keymap.Screen{Help: "source with its causes", Does: []keymap.Action{keymap.Core}, Steps: true,
 		Notes: []keymap.Note{{Action: keymap.SearchNext, Help: "of source or machine code without a search: to the next hottest line"}},
 	},

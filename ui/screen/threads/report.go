@@ -24,7 +24,7 @@ const (
 	standardNames  = 8
 )
 
-// Report is the last dump of threads in a log.
+// Report is the last thread dump in a log.
 type Report struct {
 	Profile *profile.Profile
 	Only    []uint64 // the ids of the threads to show; empty shows all
@@ -53,7 +53,7 @@ func dumpOf(p *profile.Profile) *threads.Dump {
 }
 
 // noDump says why there is nothing.
-const noDump = "the log has no dump of threads; ccagent threads -o FILE PID writes one"
+const noDump = "the log has no thread dump; ccagent threads -o FILE PID writes one"
 
 // Text implements printer.Report.
 func (r Report) Text(w io.Writer, o printer.Options) error {

@@ -1,4 +1,4 @@
-// Package threads is the screen of a dump of threads: what every Haskell thread of a process did at a
+// Package threads is the screen of a thread dump: what every Haskell thread of a process did at a
 // moment, and who waited for whom.
 package threads
 
@@ -29,7 +29,7 @@ var Kind = screen.Kind{
 	},
 	First: func(c *screen.Context) bool { return len(c.Profile.Dumps) > 0 && c.Profile.Samples() == 0 },
 	Keys: keymap.Screen{
-		Help: "a dump of threads: what each did, its stack, and whom it waited for",
+		Help: "thread dump: what each did, its stack, and whom it waited for",
 		Does: []keymap.Action{keymap.Sort, keymap.Minimum, keymap.Base, keymap.Only, keymap.FocusExpr},
 		Notes: []keymap.Note{
 			{Action: keymap.Open, Help: "of a dump: opens a group of equal stacks; on a thread, goes to the one that it waits for"},

@@ -20,7 +20,14 @@ import (
 
 // Kind registers the screen.
 var Kind = screen.Kind{
-	Name: screen.Tracks, Tab: "Thr", New: newScreen,
+	Name: screen.Threads, Tab: "Thr", New: newScreen,
+	Off: func(c *screen.Context) string {
+		why := c.WhyNoSamples()
+		if why != "" && len(c.Profile.Dumps) > 0 {
+			why += "; " + c.Key(screen.Dump) + " shows its thread dump"
+		}
+		return why
+	},
 	Keys: keymap.Screen{
 		Help: "Haskell threads: what each used, and a track of when it ran",
 		Does: []keymap.Action{
