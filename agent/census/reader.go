@@ -31,9 +31,10 @@ type Reader struct {
 	layout   ghc.Layout
 	run      runCode
 	segments []Segment
-	vars     rtsites.Heap // run-time addresses
-	found    *Found       // in place of vars, if it is not nil
-	pinned   uint64       // where a capability has its current block of pinned byte arrays
+	vars     rtsites.Heap  // run-time addresses
+	found    *Found        // in place of vars, if it is not nil
+	pinned   uint64        // where a capability has its current block of pinned byte arrays
+	looked   func(tid int) // is called between the look at a thread's state and its stop; tests set it
 }
 
 // Stops counts how often, and for how long, a program was stopped.

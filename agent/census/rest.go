@@ -158,6 +158,9 @@ func (r *Reader) stopAll(s *hold.Still) (all map[int]*stopped, err error) {
 			if all[t.TID] != nil || t.State == 'Z' || t.State == 'X' {
 				continue
 			}
+			if r.looked != nil {
+				r.looked(t.TID)
+			}
 			registers, err := s.Stop(t.TID)
 			if err != nil {
 				var traced *hold.TracedError
@@ -169,7 +172,8 @@ func (r *Reader) stopAll(s *hold.Still) (all map[int]*stopped, err error) {
 				}
 				return nil, fmt.Errorf("%w: %w", ErrBusy, err) // on a busy machine it may not get its turn in time
 			}
-			all[t.TID], fresh = &stopped{registers, t.State == 'S'}, true
+			// It may have gone on between the look at its state and its stop.
+			all[t.TID], fresh = &stopped{registers, t.State == 'S' && registers.Waits}, true
 		}
 	}
 	if len(all) == 0 {

@@ -11,5 +11,6 @@ func registers(tid int) (Registers, error) {
 	return Registers{
 		PC: r.Rip, Base: r.R13, Sp: r.Rbp, Hp: r.R12, CSp: r.Rsp, Thread: r.Fs_base,
 		General: []uint64{r.Rax, r.Rbx, r.Rcx, r.Rdx, r.Rsi, r.Rdi, r.Rbp, r.R8, r.R9, r.R10, r.R11, r.R12, r.R13, r.R14, r.R15},
+		Waits:   waits(int64(r.Orig_rax), r.Rax),
 	}, nil
 }

@@ -18,6 +18,8 @@ type Registers struct {
 	CSp      uint64   // C's stack pointer
 	Thread   uint64   // pthread_t, where a register has it
 	General  []uint64 // all that may hold an address
+	// Waits is set if the stop ended a system call in which the thread waited for something, other than for room where it writes.
+	Waits bool
 }
 
 // Still holds threads of a process. Its methods may be called in the function that Stilled calls

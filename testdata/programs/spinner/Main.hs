@@ -7,6 +7,7 @@
 -- * c: an argument of a loop that calls C functions (unsafe)
 -- * below: a global variable to which only a frame's code refers that is below such calls, which wait
 -- * steady: a loop that allocates, so that there are minor collections
+-- * collect: it waits for a line, and collects its heap again and again from then on
 --
 -- Must show: a census between collections finds that the thread (for code and below, the global variable) retains 24 N bytes.
 --
@@ -14,6 +15,7 @@
 module Main (main) where
 
 import Control.Exception (evaluate)
+import Control.Monad (forever)
 import Data.IORef
 import GHC.IO (unsafePerformIO)
 import System.Environment (getArgs)
@@ -130,6 +132,7 @@ main = do
     "c" -> do { t <- make; ready; evaluate (spinC t (fromIntegral seed)) >>= print . total }
     "below" -> do { _ <- evaluate table; ready; below seed >>= print }
     "steady" -> do { t <- make; ready; allocate t [] seed >>= print . total }
+    "collect" -> do { t <- make; ready; _ <- getLine; forever performMajorGC >> print (total t) }
     _ -> error "usage: spinner MODE N"
 
 held :: Holder -> Word
