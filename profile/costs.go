@@ -8,6 +8,7 @@ import (
 	"ccagent/eventlog"
 	"ccagent/internal/ghc"
 	"ccagent/profile/columns"
+	"ccagent/profile/curry"
 )
 
 // BindingCosts estimates from samples the parts that the evaluation of a binding consists
@@ -153,6 +154,9 @@ func (t *costTable) searching(n uint32) columns.BindingID {
 			return 0
 		}
 		if b := t.code(n); b != 0 && !t.p.Searches(b) {
+			if _, _, makes := curry.Makes(t.p.Symbols.Bindings[b].Name); makes {
+				continue // a constructor's own code, which is of a module of the program
+			}
 			return b
 		}
 	}

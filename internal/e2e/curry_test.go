@@ -102,6 +102,54 @@ func TestCurryChoicesAreCounted(t *testing.T) {
 	t.Errorf("toss has no costs: %+v", doc.Estimates)
 }
 
+// How many choices and failures ccview ccs --costs says were made for each function is what the program was asked to make, where blocks
+// alone say how many there are in all and where the program counted them. They are allowed three times the interval's width, as above.
+func TestCurryChoicesByFunction(t *testing.T) {
+	const n, rounds = 100_000, 100
+	want := map[string]float64{"Prelude.Bool (choice) Main.heads": n * rounds, "Prelude.Bool (choice) Main.tails": 3 * n * rounds, "Prelude.Bool (failure) Main.lost": 2 * n * rounds}
+	for known, flags := range map[string][]string{"estimated": nil, "sampled": {"-ticky"}} {
+		log, _ := record(t, []string{"--max-overhead", "0", "-e", "cpu-clock,alloc"}, testprog.Build(t, "curry", testprog.Options{Flags: flags}), "bets", strconv.Itoa(n), strconv.Itoa(rounds))
+		var doc struct {
+			NonDeterminism []struct {
+				Constructor, Known string
+				Counted            *uint64
+			} `json:"non_determinism"`
+			Makers []struct {
+				Constructor, Binding, Known string
+				Count, Low, High            float64
+			} `json:"non_determinism_by_function"`
+		}
+		view(t, &doc, "ccs", "--costs", log)
+		for _, m := range doc.NonDeterminism {
+			all := uint64(4 * n * rounds)
+			if m.Constructor == "Prelude.Bool (failure)" {
+				all = 2 * n * rounds
+			}
+			if m.Known != "sampled" || (m.Counted != nil) != (known == "sampled") || m.Counted != nil && *m.Counted != all {
+				t.Errorf("%v: %+v, want %d", flags, m, all)
+			}
+		}
+		found := 0
+		for _, m := range doc.Makers {
+			truth, is := want[m.Constructor+" "+m.Binding]
+			if is {
+				found++
+			}
+			// Something else may be a sample's nearest function once in a while.
+			if m.Known != known || m.Low > m.Count || m.High < m.Count || math.Abs(m.Count-truth) > 1.5*(m.High-m.Low) || is && m.High-m.Low > 2*truth {
+				t.Errorf("%v: %+v, want %.0f, %s", flags, m, truth, known)
+			}
+		}
+		if found != len(want) || len(doc.NonDeterminism) != 2 {
+			t.Errorf("%v: %+v", flags, doc)
+		}
+		text := run(t, command(t, ccview, "ccs", "--costs", log)).stdout
+		for _, line := range []string{"by the function that called for them", "for Main.heads"} {
+			wantLine(t, text, line)
+		}
+	}
+}
+
 // The depth of search is the number of choices below which the program was told to work, but for the strategy's own two frames: all of
 // them have an alternative left. Time in search is nearly all that is not the collector's or the kernel's.
 func TestCurryDepth(t *testing.T) {

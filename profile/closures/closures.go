@@ -28,7 +28,8 @@ type Row struct {
 	Near            bool           // only the symbol before the code is known
 	// Role says of a constructor that the compiler of a functional-logic program adds to a type
 	// what it stands for.
-	Role curry.Role
+	Role    curry.Role
+	haskell string // the module of such a constructor as the compiler calls it
 
 	// Share is the part of the bytes of small objects, Low and High its 95 % interval, and
 	// Effective the number of independent samples that would say it as exactly.
@@ -203,6 +204,7 @@ func row(p *profile.Profile, c *columns.Closure, isUnread bool) Row {
 		r := Row{Name: name, Kind: "constructor", Module: module, Package: pkg}
 		if p.IsCurry() {
 			r.Module, r.Name, r.Role = curryConstructor(module, name)
+			r.haskell = module
 		}
 		return r
 	}

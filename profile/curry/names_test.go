@@ -73,6 +73,32 @@ func TestConstructor(t *testing.T) {
 	}
 }
 
+func TestMakes(t *testing.T) {
+	for name, want := range map[string]string{
+		"choiceCons (instance NonDet (OP_List a))": "[] (choice)",
+		"choicesCons (instance NonDet C_Bool)":     "Bool (variable or choice of several)",
+		"$fNonDetC_Bool_$cfailCons":                "Bool (failure)",
+		"$fNonDetOP_List_$cguardCons":              "[] (guard)",
+		"Bool (choice)":                            "Bool (choice)",
+		"Choice_C_Bool":                            "Bool (choice)",
+		"Guard_Nat":                                "Nat (guard)",
+		"try (instance NonDet C_Bool)":             "",
+		"choiceCons (instance Unifiable C_Bool)":   "",
+		"choiceCons (instance NonDet":              "",
+		"$fNonDetC_Bool_$ctry":                     "",
+		"$fNonDetC_Bool":                           "",
+		"a b (choice)":                             "",
+		"C_True":                                   "",
+		"perm (nd)":                                "",
+		"choiceCons":                               "",
+		"":                                         "",
+	} {
+		if got, role, ok := Makes(name); got != want || ok != (want != "") || ok == (role == Value) {
+			t.Errorf("%q makes %q %v %v, want %q", name, got, role, ok, want)
+		}
+	}
+}
+
 func TestModule(t *testing.T) {
 	for haskell, curry := range map[string]string{"Curry_Prelude": "Prelude", "Data.Curry_Set": "Data.Set", "Curry_Trace_Prelude": "Prelude", "Curry_": "", "Main": "", "Curry_Data.Set": ""} {
 		if got, ok := Module(haskell); ok != (curry != "") || ok && got != curry {
@@ -132,6 +158,9 @@ func FuzzFunction(f *testing.F) {
 			t.Errorf("%q became %q, which is no text", s, name)
 		}
 		Constructor(s)
+		if made, role, ok := Makes(s); ok && (role == Value || !strings.HasSuffix(made, "("+role.String()+")")) {
+			t.Errorf("%q makes %q, %v", s, made, role)
+		}
 		Part("", s)
 	})
 }

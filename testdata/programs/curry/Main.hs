@@ -6,8 +6,9 @@
 -- Must show: functions by their Curry names (Puzzles.perm (nd)) at lines of Puzzles.curry, and
 -- search as (search).
 --
--- usage: curry permsort|queens|last|knights|toss|descend [N [ROUNDS]]
--- toss makes N choices in each round, and nothing else does; descend works once for ROUNDS steps, below
+-- usage: curry permsort|queens|last|knights|toss|bets|descend [N [ROUNDS]]
+-- toss makes N choices in each round, and nothing else does; of bets, heads makes N choices in each round, tails 3 N, and
+-- lost 2 N failures; descend works once for ROUNDS steps, below
 -- N choices that are open.
 module Main (main) where
 
@@ -27,6 +28,9 @@ main = do
     ["toss", n, rounds] -> do
       s <- initSupply
       replicateM_ (read rounds) (toss (read n) s)
+    ["bets", n, rounds] -> do
+      s <- initSupply
+      replicateM_ (read rounds) (heads (read n) s >> tails (3 * read n) s >> lost (2 * read n))
     what : rest ->
       let (n, rounds) = case map read rest of
             [] -> (8, 1)
@@ -58,6 +62,32 @@ toss 0 _ = pure ()
 toss n s = case choice C_False C_True s n emptyCs of
   Choice_C_Bool {} -> toss (n - 1) s
   _ -> fail "no choice"
+
+{-# NOINLINE heads #-}
+heads :: Int -> IDSupply -> IO ()
+heads 0 _ = pure ()
+heads n s = case choice C_False C_True s (uneven n) emptyCs of
+  Choice_C_Bool {} -> heads (n - 1) s
+  _ -> fail "no choice"
+
+{-# NOINLINE tails #-}
+tails :: Int -> IDSupply -> IO ()
+tails 0 _ = pure ()
+tails n s = case choice C_True C_False s (uneven n) emptyCs of
+  Choice_C_Bool {} -> tails (n - 1) s
+  _ -> fail "no choice"
+
+{-# NOINLINE lost #-}
+lost :: Int -> IO ()
+lost 0 = pure ()
+lost n = case d_C_cond C_False C_True (uneven n) emptyCs of
+  Fail_C_Bool {} -> lost (n - 1)
+  _ -> fail "no failure"
+
+-- | Allocates more or less, so that blocks of the nursery do not become full at the same place of a loop.
+{-# NOINLINE uneven #-}
+uneven :: Int -> Int
+uneven n = ints (down (n * 7919 `rem` 11))
 
 int :: Int -> C_Int
 int (I# x) = C_Int x

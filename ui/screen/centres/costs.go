@@ -107,9 +107,46 @@ func (p out) nonDeterminism(s, bytes *profile.Selection) {
 	p.Line(p.Bold("      count      95 % interval  constructor"))
 	for i := range made {
 		m := &made[i]
-		p.Line(fmt.Sprintf("%11s  %8s to %-8s", "~"+format.Brief(uint64(m.Count), ""), format.Brief(uint64(m.Low), ""), format.Brief(uint64(m.High), "")), " ", printer.Fit(m.Constructor, 0))
+		p.Line(countOf(m.Count, m.Low, m.High), " ", printer.Fit(m.Constructor, 0))
 	}
 	p.Note("a choice, guard or failure is made once, and once more by each function that moves it from an argument to its result; large objects, which the sampled blocks have none of, make these counts too large by their part of all bytes")
+	for i := range made {
+		if m := &made[i]; m.Counted != nil {
+			p.Note("exact (-ticky): %s of %s by the code that makes them alone; what GHC put into other functions is not counted", format.Count(*m.Counted), printer.Fit(m.Constructor, 0))
+		}
+	}
+	p.makers(s, bytes)
+}
+
+// countOf prints a number of objects with its interval.
+func countOf(count, low, high float64) string {
+	return fmt.Sprintf("%11s  %8s to %-8s", "~"+format.Brief(uint64(count), ""), format.Brief(uint64(low), ""), format.Brief(uint64(high), ""))
+}
+
+// makers prints how many of them were made for each function.
+func (p out) makers(s, bytes *profile.Selection) {
+	rows := makers(s, bytes)
+	if len(rows) == 0 {
+		p.Note("for which functions is not known: no sample of allocation is in code that makes them alone")
+		return
+	}
+	p.Line("")
+	p.Line(p.Bold("by the function that called for them"))
+	p.Line(p.Bold("      count      95 % interval  known     constructor"))
+	n := p.Rows(len(rows), costRows)
+	for i := range rows[:n] {
+		m := &rows[i]
+		name := "(no function of the program)"
+		if m.Function != nil {
+			name = printer.Fit(*m.Function, 0)
+		}
+		p.Line(countOf(m.Count, m.Low, m.High), " ", fmt.Sprintf("%-9s", m.Known), " ", printer.Fit(m.Constructor, 0), "  for ", name)
+	}
+	if rest := len(rows) - n; rest > 0 {
+		p.Line(p.Faint(fmt.Sprintf("%s more: --top 0 prints all", format.Plural(uint64(rest), "row"))))
+	}
+	p.Note("for: the nearest function of the program on the stack; one that makes a choice as the last thing it does has left it, and who wants its value is named")
+	p.Note("sampled: a sampled share of what the program counted (-ticky), exact; estimated: of what sampled blocks say; sampling alone is in the interval")
 }
 
 // depthOf prints a binding's depth of search in 5 columns.
@@ -179,27 +216,65 @@ type madeJSON struct {
 	Count       float64 `json:"count"`
 	Low         float64 `json:"low"`
 	High        float64 `json:"high"`
+	Known       string  `json:"known"`
+	// Counted is exact; null unless the program was compiled with -ticky.
+	Counted *uint64 `json:"counted"`
+}
+
+// makerJSON is how many of them were made for a function.
+type makerJSON struct {
+	Constructor string  `json:"constructor"`
+	Function    *string `json:"binding"`
+	Module      *string `json:"module"`
+	Package     *string `json:"package"`
+	Count       float64 `json:"count"`
+	Low         float64 `json:"low"`
+	High        float64 `json:"high"`
+	Effective   float64 `json:"effective_samples"`
+	Known       string  `json:"known"`
+}
+
+// allocation returns the selection of what was allocated. Where bytes is nil s is that, or it is nil.
+func allocation(s, bytes *profile.Selection) *profile.Selection {
+	if bytes == nil && s.EventDef().Unit == "bytes" {
+		return s
+	}
+	return bytes
+}
+
+// constructors returns the rows of the constructors that search has, in the sampled blocks of a selection's range.
+func constructors(s *profile.Selection) []closures.Row {
+	all := closures.All
+	all.Range = s.Filter.Range
+	return slices.DeleteFunc(closures.Of(s.Profile, all).Rows, func(r closures.Row) bool { return r.Role == curry.Value })
 }
 
 // nonDeterminism estimates how many values were made of each constructor that search has, most first.
-// bytes is the selection of what was allocated; where it is nil, s is that, or nothing is known.
 func nonDeterminism(s, bytes *profile.Selection) []madeJSON {
-	if bytes == nil {
-		if bytes = s; s.EventDef().Unit != "bytes" {
-			return nil
-		}
+	if bytes = allocation(s, bytes); bytes == nil {
+		return nil
 	}
-	all := closures.All
-	all.Range = s.Filter.Range
-	t := closures.Of(s.Profile, all)
 	var out []madeJSON
-	for i := range t.Rows {
-		if r := &t.Rows[i]; r.Role != curry.Value {
-			n, low, high := r.Count(bytes.Total)
-			out = append(out, madeJSON{r.Name, n, low, high})
-		}
+	rows := constructors(s)
+	for i := range rows {
+		r := &rows[i]
+		n, low, high := r.Count(bytes.Total)
+		counted := r.Counted(bytes)
+		out = append(out, madeJSON{r.Name, n, low, high, string(closures.Sampled), printer.If(counted > 0, counted)})
 	}
 	slices.SortStableFunc(out, func(a, b madeJSON) int { return cmp.Compare(b.Count, a.Count) })
+	return out
+}
+
+// makers divides them among the functions that they were made for, most first.
+func makers(s, bytes *profile.Selection) []makerJSON {
+	if bytes = allocation(s, bytes); bytes == nil {
+		return nil
+	}
+	var out []makerJSON
+	for _, m := range closures.ByFunction(constructors(s), bytes) {
+		out = append(out, makerJSON{m.Constructor, printer.Known(m.Name), printer.Known(m.Module), printer.Known(m.Package), m.Count, m.Low, m.High, m.Effective, string(m.Known)})
+	}
 	return out
 }
 
@@ -241,6 +316,8 @@ type costsJSON struct {
 	MadeTotal *uint64 `json:"made_total"`
 	// NonDeterminism is sampled; null of programs that are not functional-logic ones.
 	NonDeterminism []madeJSON `json:"non_determinism"`
+	// Makers divides them among functions; each says how it is known.
+	Makers []makerJSON `json:"non_determinism_by_function"`
 	// Search is sampled; null of programs that are not functional-logic ones.
 	Search *searchJSON `json:"search"`
 }
@@ -284,7 +361,7 @@ func (r KindsReport) JSON(w io.Writer, o printer.Options) error {
 		doc.MadeTotal = &c.Made
 	}
 	if s.Profile.IsCurry() {
-		doc.NonDeterminism, doc.Search = nonDeterminism(s, made), searchOf(s)
+		doc.NonDeterminism, doc.Makers, doc.Search = nonDeterminism(s, made), makers(s, made), searchOf(s)
 	}
 	counters := s.Profile.TickyByEntries()
 	for i := range counters[:o.Rows(len(counters), len(counters))] {

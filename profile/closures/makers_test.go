@@ -1,0 +1,83 @@
+package closures
+
+import (
+	"math"
+	"slices"
+	"testing"
+
+	"ccagent/eventlog"
+	"ccagent/internal/ghc"
+	"ccagent/profile"
+	"ccagent/profile/logtest"
+)
+
+// Of a constructor each function has its share of the bytes that the code which makes it allocates: of what the program has counted, or of
+// what blocks say. What another constructor's code allocates, or a function itself, says nothing of it.
+func TestByFunction(t *testing.T) {
+	for _, c := range []struct {
+		name  string
+		ticky []string
+		f     float64
+		known Known
+	}{
+		// Half of 1200 samples of 40 bytes are choices, by blocks: 600; samples in the code itself say 400.
+		{name: "estimated", f: 300, known: Estimated},
+		{name: "counted", ticky: []string{"Curry_Prelude.$fNonDetC_Bool_$cchoiceCons{v r5} (fun)"}, f: 7500, known: Sampled},
+		{name: "by the constructor's own function", ticky: []string{"Curry_Prelude.Choice_C_Bool{v r5} (fun)"}, f: 7500, known: Sampled},
+		{name: "of another module", ticky: []string{"Curry_Other.Choice_C_Bool{v r5} (fun)"}, f: 300, known: Estimated},
+		{name: "of another type", ticky: []string{"Curry_Prelude.Choice_C_Int{v r5} (fun)"}, f: 300, known: Estimated},
+	} {
+		l := logtest.New()
+		code := func(module, name string) logtest.Frame {
+			return l.Code(l.Binding("main", module, name, 0), eventlog.QualityExact, eventlog.CategoryHaskell)
+		}
+		f, g := code("Curry_Puzzles", "nd_C_f"), code("Curry_Puzzles", "d_C_g")
+		narrow := code("Types", "narrow")
+		choose, failed := code("Curry_Prelude", "choiceCons (instance NonDet C_Bool)"), code("Curry_Prelude", "failCons (instance NonDet C_Bool)")
+		wait := func(x logtest.Frame) logtest.Frame { return x.As(eventlog.FrameReturn) }
+		l.Write(1, &eventlog.Closure{ID: 1, Module: 1, Addr: 0x100, Type: uint32(ghc.Constr20), Name: "main:Curry_Prelude.Choice_C_Bool"})
+		l.Write(1, &eventlog.Closure{ID: 2, Module: 1, Addr: 0x200, Type: uint32(ghc.Constr20), Name: "main:Curry_Prelude.C_True"})
+		for i := range 100 {
+			at := uint64(100 * i)
+			for range 3 {
+				l.Sample(at+1, 40, l.Stack(wait(g), wait(f), choose))
+			}
+			l.Sample(at+2, 40, l.Stack(wait(g), wait(narrow), choose))
+			for range 6 {
+				l.Sample(at+3, 40, l.Stack(wait(f), failed))
+			}
+			l.Sample(at+4, 40, l.Stack(f))
+			l.Sample(at+5, 40, l.Stack(wait(f), narrow))
+			l.Write(at+6, block(100, 4000, 4000, eventlog.ClosureCount{Closure: 1, Count: 50, Bytes: 2000}, eventlog.ClosureCount{Closure: 2, Count: 50, Bytes: 2000}))
+		}
+		for i, name := range c.ticky {
+			l.Write(1, &eventlog.TickyCounterDef{Counter: uint64(i + 1), Name: name})
+			l.Write(20000, &eventlog.TickyCounterSample{Counter: uint64(i + 1), Entries: 3, Allocs: 400_000})
+		}
+		p := load(t, l.End())
+		s := p.Select(profile.Filter{})
+		rows := slices.DeleteFunc(Of(p, All).Rows, func(r Row) bool { return r.Role == 0 })
+		if len(rows) != 1 {
+			t.Fatalf("%s: constructors %+v", c.name, rows)
+		}
+		got := ByFunction(rows, s)
+		if len(got) != 2 || got[0].Name != "Puzzles.f (nd)" || got[1].Name != "Puzzles.g" || got[0].Constructor != "Prelude.Bool (choice)" {
+			t.Fatalf("%s: %+v", c.name, got)
+		}
+		for i, want := range []float64{c.f, c.f / 3} {
+			m := &got[i]
+			if math.Abs(m.Count-want) > 1e-6*want || m.Known != c.known || m.Low >= m.Count || m.High <= m.Count || m.Effective < 50 {
+				t.Errorf("%s: %+v, want %v", c.name, m, want)
+			}
+		}
+		if c.known == Estimated && got[0].High < 450 { // as blocks say
+			t.Errorf("%s: %+v", c.name, got[0])
+		}
+		// What the program counted is of all that it did.
+		for _, m := range ByFunction(rows, p.Select(profile.Filter{Range: profile.Range{From: 0, To: 5000}})) {
+			if m.Known != Estimated {
+				t.Errorf("%s: of a part of the log %+v", c.name, m)
+			}
+		}
+	}
+}

@@ -1,0 +1,59 @@
+package profile
+
+import (
+	"cmp"
+	"slices"
+
+	"ccagent/profile/columns"
+	"ccagent/profile/curry"
+)
+
+// Maker is a function of a functional-logic program for which one of the constructors that stand for non-determinism was made: the
+// nearest one of the program on the stack where the constructor's code allocates.
+type Maker struct {
+	Constructor string // with its module: "Prelude.Bool (choice)"
+	// Name is the function's with its module; all three are empty where no function of the program is on the stack.
+	Name, Module, Package string
+	Sites                 []columns.SiteID // whose samples are the constructor's, in ascending order
+}
+
+// Makers returns who had constructors of non-determinism made, by the samples of a selection whose event counts allocated bytes. It
+// knows those alone that functions of the run-time system make: where GHC has put a constructor into a function of the program, its
+// bytes cannot be told from the function's others.
+func (s *Selection) Makers() []Maker {
+	p := s.Profile
+	if !p.IsCurry() {
+		return nil
+	}
+	t := &costTable{p: p}
+	type key struct{ constructor, name, module, pkg string }
+	at := map[key]int{}
+	var out []Maker
+	for site, n := range s.Count {
+		leaf := s.Leaf[site]
+		if n == 0 || leaf == 0 {
+			continue
+		}
+		of := &p.Symbols.Bindings[t.code(leaf)]
+		constructor, _, ok := curry.Makes(of.Name)
+		if !ok {
+			continue
+		}
+		k := key{constructor: of.Module + "." + constructor}
+		if b := t.searching(leaf); b != 0 {
+			x := &p.Symbols.Bindings[b]
+			k.name, k.module, k.pkg = x.QualifiedName(), x.Module, x.Package
+		}
+		i, known := at[k]
+		if !known {
+			i = len(out)
+			at[k] = i
+			out = append(out, Maker{Constructor: k.constructor, Name: k.name, Module: k.module, Package: k.pkg})
+		}
+		out[i].Sites = append(out[i].Sites, columns.SiteID(site))
+	}
+	slices.SortFunc(out, func(a, b Maker) int {
+		return cmp.Or(cmp.Compare(a.Constructor, b.Constructor), cmp.Compare(a.Name, b.Name), cmp.Compare(a.Package, b.Package))
+	})
+	return out
+}
