@@ -45,7 +45,9 @@ type closer struct {
 	mu        sync.Mutex
 	more      *sync.Cond
 	queue     []closing
-	nameless  []string // closed pieces
+	held      []closing // of processes that have ended
+	heldSince time.Time // of the first
+	nameless  []string  // closed pieces
 	stuck     []closing
 	waiting   []string // nameless ones that could not be written
 	over      bool
@@ -67,15 +69,40 @@ func newCloser(o Options, left []string, store *symbols.Store, m *metrics.Metric
 	return c
 }
 
+// add has a piece closed, and with it those that are held.
 func (c *closer) add(one closing) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if one.log != nil {
 		c.open[one.log.File().Path] = true
 	}
+	c.release()
 	c.queue = append(c.queue, one)
 	c.more.Signal()
 }
+
+// maxHeld bounds the pieces that are held, each of which has a file open, and what it has seen in memory.
+const maxHeld = 32
+
+// hold has the last piece of a process closed with the next pieces of others: what one by itself takes is mostly starts of
+// the children that name, convert and send it, and a host may start a short-lived program every few seconds. What
+// it has is on the disk meanwhile, so that a killed daemon loses no more of it.
+func (c *closer) hold(one closing, now time.Time) {
+	_ = one.log.Flush() // whoever closes it reports that there is no room
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.open[one.log.File().Path] = true
+	if len(c.held) == 0 {
+		c.heldSince = now
+	}
+	if c.held = append(c.held, one); len(c.held) >= maxHeld {
+		c.release()
+		c.more.Signal()
+	}
+}
+
+// release has what is held closed. The caller holds the lock.
+func (c *closer) release() { c.queue, c.held = append(c.queue, c.held...), nil }
 
 // paths returns the pieces that are not closed yet.
 func (c *closer) paths() map[string]bool {
@@ -92,6 +119,7 @@ func (c *closer) paths() map[string]bool {
 func (c *closer) stop() {
 	c.mu.Lock()
 	c.over = true
+	c.release()
 	c.more.Signal()
 	c.mu.Unlock()
 	c.cancel()
@@ -167,10 +195,13 @@ func (c *closer) finishAll(ctx context.Context, batch []closing, last bool) {
 // maxStuck bounds the pieces that wait for room, each of which holds up to 1 MB.
 const maxStuck = 64
 
-// again has pieces tried again that could not be written.
-func (c *closer) again() {
+// again has pieces tried again that could not be written, and those closed that were held for a time.
+func (c *closer) again(now time.Time, longest time.Duration) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	if now.Sub(c.heldSince) >= longest || now.Before(c.heldSince) {
+		c.release()
+	}
 	c.queue = append(c.queue, c.stuck...)
 	c.nameless = append(c.nameless, c.waiting...)
 	c.stuck, c.waiting = nil, nil

@@ -53,6 +53,8 @@ const (
 	// flushInterval is what a killed daemon loses at most.
 	flushInterval  = 5 * time.Second
 	retainInterval = 10 * time.Second
+	// longestHeld is for how long the last piece of a process waits at most to be closed with others.
+	longestHeld = time.Minute
 	// throttleInterval is how often the budget is looked at, which reads the CPU time of every process.
 	throttleInterval = time.Second
 	// newInterval is for how long it is looked at in each turn after a process was taken in.
@@ -307,7 +309,7 @@ func (d *Daemon) flush(now time.Time) error {
 		return err
 	}
 	d.reportProblem()
-	d.closer.again()
+	d.closer.again(now, min(longestHeld, d.config.Piece.Age))
 	d.forget()
 	return nil
 }

@@ -90,7 +90,7 @@ func (d *Daemon) setAgent() error {
 		return err
 	}
 	d.closer.mu.Lock()
-	closing, closed := len(d.closer.queue)+len(d.closer.nameless), d.closer.pieces
+	closing, closed := len(d.closer.queue)+len(d.closer.held)+len(d.closer.nameless), d.closer.pieces
 	d.closer.mu.Unlock()
 	d.metrics.SetAgent(metrics.Agent{
 		Samples: s.Samples, Lost: s.Lost, Unwritten: s.Unwritten, PiecesClosed: closed, PiecesFailed: s.Failed,

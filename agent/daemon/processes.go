@@ -276,7 +276,12 @@ func (d *Daemon) drop(p *proc) error {
 func (d *Daemon) closePiece(p *proc, log *sink.Sink, reason eventlog.EndReason) {
 	d.logs.Remove(log)
 	owner := credentials.Credentials{UID: p.UID, GID: p.GID, Groups: p.Groups}
-	d.closer.add(closing{log: log, reason: reason, seen: d.seenOf(log, owner), service: p.Service})
+	one := closing{log: log, reason: reason, seen: d.seenOf(log, owner), service: p.Service}
+	if reason == eventlog.EndExited && log.Counts.Samples > 0 {
+		d.closer.hold(one, time.Now())
+	} else {
+		d.closer.add(one)
+	}
 }
 
 // forget forgets forks that have had their time without being sampled, and are no more.

@@ -1,0 +1,63 @@
+package daemon
+
+import (
+	"path/filepath"
+	"strconv"
+	"sync"
+	"testing"
+	"time"
+
+	"ccagent/agent/invoker"
+	"ccagent/agent/sink"
+)
+
+// The last pieces of processes wait for others to be closed with, but not for long, and not many.
+func TestPiecesAreHeld(t *testing.T) {
+	who, err := invoker.Find("")
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir, made := t.TempDir(), 0
+	piece := func() closing {
+		t.Helper()
+		made++
+		log := sink.New(sink.Config{Who: who, Warn: func(line string) { t.Log(line) }})
+		if err := log.Create(filepath.Join(dir, strconv.Itoa(made)), "", 0); err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { log.Close() })
+		return closing{log: log}
+	}
+	c := &closer{open: map[string]bool{}}
+	c.more = sync.NewCond(&c.mu)
+	expect := func(what string, queued, open int) {
+		t.Helper()
+		if len(c.queue) != queued || len(c.open) != open {
+			t.Errorf("%s: %d pieces are to be closed, and %d not closed yet; %d and %d expected", what, len(c.queue), len(c.open), queued, open)
+		}
+	}
+	now := time.Now()
+	first := piece()
+	c.hold(first, now)
+	c.hold(piece(), now.Add(time.Second))
+	c.again(now.Add(2*time.Second), time.Minute)
+	expect("two are held", 0, 2)
+	c.again(now.Add(time.Minute), time.Minute)
+	expect("a minute later", 2, 2)
+	if c.queue[0].log != first.log {
+		t.Error("the first is not the first to be closed")
+	}
+	now = now.Add(time.Minute)
+	c.hold(piece(), now)
+	c.add(piece())
+	expect("another one is closed", 4, 4)
+	c.hold(piece(), now)
+	c.add(closing{done: make(chan struct{})})
+	expect("a snapshot waits for them", 6, 5)
+	for range maxHeld - 1 {
+		c.hold(piece(), now)
+	}
+	expect("many are held", 6, 5+maxHeld-1)
+	c.hold(piece(), now)
+	expect("one more", 6+maxHeld, 5+maxHeld)
+}
