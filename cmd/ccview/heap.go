@@ -64,7 +64,7 @@ func heapCommand(stdout, stderr *printable.Writer) *cobra.Command {
 	var (
 		number, columns int
 		retained, rss   bool
-		path            string
+		path, root      string
 	)
 	var since string
 	load := (&view{stdout: stdout, stderr: stderr}).load
@@ -78,8 +78,10 @@ In the chart each band is a letter, the greatest at the bottom.
 
 Of a log by ccagent heap --graph, --retained shows what keeps what alive: the
 tree of what would be freed without each CAF, thread and closure; and --path
-how a kind of closure is reached from there. --retained --since EARLIER compares
-two such logs of one process: what keeps alive what has come since.
+how a kind of closure is reached from there; and --root what one of these roots
+keeps alive: a CAF by its name, a thread by its number or label, a stable or
+weak pointer. --retained --since EARLIER compares two such logs of one process:
+what keeps alive what has come since.
 
 Of any log by ccagent heap, --rss shows where the memory of the process was (its
 resident set size): live data, the nursery, free blocks and what holds them,
@@ -89,6 +91,7 @@ stacks, C's malloc, files; and what to do about it.`, stdout, stderr,
 			c.Flags().BoolVar(&retained, "retained", false, "what keeps what alive, and how much (of a log by ccagent heap --graph)")
 			c.Flags().StringVar(&since, "since", "", "with --retained: what retains more than in an `EARLIER` log")
 			c.Flags().StringVar(&path, "path", "", "how closures are reached whose name or place has `CLOSURE` in it (likewise)")
+			c.Flags().StringVar(&root, "root", "", "what is kept alive by the root that is called `ROOT`: a CAF, a thread, a stable or weak pointer (likewise)")
 			c.Flags().BoolVar(&rss, "rss", false, "where the memory of the process was, and what to do about it (of a log by ccagent heap)")
 			c.Flags().IntVar(&columns, "buckets", 0, "columns (default: what fits)")
 		},
@@ -99,9 +102,15 @@ stacks, C's malloc, files; and what to do about it.`, stdout, stderr,
 			if columns < 0 || columns > math.MaxUint16 {
 				return nil, wrong("--buckets %d: from 1 to %d", columns, math.MaxUint16)
 			}
+			asked := 0
+			for _, is := range []bool{retained, path != "", root != "", rss} {
+				if is {
+					asked++
+				}
+			}
 			switch {
-			case retained && path != "", rss && (retained || path != ""):
-				return nil, wrong("--retained, --path and --rss: choose one")
+			case asked > 1:
+				return nil, wrong("--retained, --path, --root and --rss: choose one")
 			case since != "" && !retained:
 				return nil, wrong("--since: it compares what is retained; give --retained too")
 			case since != "":
@@ -116,6 +125,8 @@ stacks, C's malloc, files; and what to do about it.`, stdout, stderr,
 				return heap.Retained{Profile: p}, nil
 			case path != "":
 				return heap.Paths{Profile: p, Closure: path}, nil
+			case root != "":
+				return heap.Roots{Profile: p, Name: root}, nil
 			}
 			return heap.Report{Profile: p, Range: f.Range, Number: number - 1, Buckets: columns}, nil
 		})

@@ -138,6 +138,8 @@ func TestExitStatus(t *testing.T) {
 		{"ccs --costs run.eventlog", 0, ""},
 		{"ccs --costs --format json run.eventlog", 0, ""},
 		{"ccs --costs --svg run.eventlog", 2, "choose one"},
+		{"heap --root thread --path Node graph.eventlog", 2, "choose one"},
+		{"heap --root reader graph.eventlog", 0, ""},
 		{"ccs --svg --format json run.eventlog", 2, "choose one"},
 		{"ccs --mode exact run.eventlog", 2, "-prof"},
 		{"ccs --mode x run.eventlog", 2, "choose lexical"},

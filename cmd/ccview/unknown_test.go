@@ -43,7 +43,7 @@ func TestUnknownIsNull(t *testing.T) {
 		filepath.Join(logs, "blocks.eventlog"), filepath.Join(logs, "graph.eventlog"), bands, foreign} {
 		for _, args := range [][]string{
 			{"hot"}, {"hot", "--level", "span"}, {"hot", "--level", "file"}, {"stacks"}, {"stacks", "--invert"}, {"ccs"}, {"ccs", "--mode", "stacks"}, {"ccs", "--costs"},
-			{"timeline"}, {"info"}, {"doctor"}, {"gc"}, {"heap"}, {"heap", "--retained"}, {"heap", "--path", "main"}, {"alloc"}, {"threads"}, {"chart"},
+			{"timeline"}, {"info"}, {"doctor"}, {"gc"}, {"heap"}, {"heap", "--retained"}, {"heap", "--path", "main"}, {"heap", "--root", "thread"}, {"alloc"}, {"threads"}, {"chart"},
 			{"source", "(unresolved)"}, {"source", "Physics.step"}, {"code", "Physics.step"}, {"diff", "--all"}, {"diff", "--stacks"}, {"ls"},
 		} {
 			name := strings.Join(args, " ") + " " + filepath.Base(log)

@@ -106,6 +106,7 @@ func TestRetainedByArithmetic(t *testing.T) {
 				t.Errorf("a stable pointer retains %d bytes, want %d", got, n*closure(2))
 			}
 			checkStablePath(t, log)
+			checkRoot(t, log, variable+n*(closure(5)+closure(1)))
 			shared := false
 			for _, b := range doc.Tree {
 				shared = shared || b.Parent == 0 && b.Root == "" && b.Closure == "GHC.Types.:" && b.Retained == n*cell
@@ -140,6 +141,26 @@ func checkStablePath(t *testing.T, log string) {
 	view(t, &doc, "heap", "--path", "Main.Token", log)
 	if doc.Problem != "" || len(doc.Paths) == 0 || !strings.HasPrefix(doc.Paths[0].Root, "stable pointer ") {
 		t.Errorf("the tokens' path: %+v", doc)
+	}
+}
+
+// checkRoot checks that what a global variable keeps alive is found by the variable's name.
+func checkRoot(t *testing.T, log string, want uint64) {
+	t.Helper()
+	var doc struct {
+		Problem string
+		Roots   []struct {
+			Closure  string
+			Retained uint64 `json:"retained_bytes"`
+			Tree     []struct {
+				Parent   int
+				Retained uint64 `json:"retained_bytes"`
+			}
+		}
+	}
+	view(t, &doc, "heap", "--root", "Main.globalMap", log)
+	if doc.Problem != "" || len(doc.Roots) != 1 || doc.Roots[0].Closure != "Main.globalMap" || doc.Roots[0].Retained != want || len(doc.Roots[0].Tree) == 0 || doc.Roots[0].Tree[0].Parent != -1 || doc.Roots[0].Tree[0].Retained != want {
+		t.Errorf("the map's variable: %+v, want %d bytes", doc, want)
 	}
 }
 

@@ -92,7 +92,7 @@ func (p *paths) names(id int) []string {
 func (n *graphNames) branches(p *paths) (sums map[int]totals, order []int) {
 	sums = map[int]totals{}
 	ids := make([]int, len(n.g.Branches))
-	all, _ := n.order(len(n.g.Branches))
+	all, _ := n.order(0, len(n.g.Branches))
 	for _, i := range all {
 		b := &n.g.Branches[i]
 		id := p.id(ids[b.Parent], n.branch(b))

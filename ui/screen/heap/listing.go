@@ -120,7 +120,7 @@ func retainedListing(p *profile.Profile) *listing {
 		mode: retainedMode, sum: format.Bytes(g.Bytes) + " counted in " + format.Plural(g.Closures, "closure"), notes: graphNotes(g),
 		figures: []string{"retained", "share", "own", "closures"}, heading: "what keeps it alive", about: "path from a root",
 	}
-	order, depth := n.order(len(g.Branches))
+	order, depth := n.order(0, len(g.Branches))
 	most := uint64(1)
 	for _, i := range order {
 		most = max(most, g.Branches[i].Retained)

@@ -44,6 +44,9 @@ func (r Paths) none(n *graphNames) string {
 	case there:
 		return fmt.Sprintf("There is no path to %q: no root leads to any of these closures (ccview heap FILE --retained says why).", r.Closure)
 	}
+	if len((Roots{Name: r.Closure}).chosen(n)) > 0 {
+		return fmt.Sprintf("No closure is called %q, but a root is: --root says what it keeps alive.", r.Closure)
+	}
 	return fmt.Sprintf("No closure is called %q; ccview heap FILE --retained lists them.", r.Closure)
 }
 

@@ -88,15 +88,19 @@ func (n *graphNames) branch(b *columns.HeapBranch) string {
 	return n.title(b.Closure)
 }
 
-// order is the branches that a tree shows, as it shows them, with their depths: the largest first among
+// order is the branches below one that a tree shows, as it shows them, with their depths: the largest first among
 // those of one parent, and of all so many as have most.
-func (n *graphNames) order(most int) (all []int, depth map[int]int) {
+func (n *graphNames) order(top, most int) (all []int, depth map[int]int) {
 	g := n.g
 	below := make([][]int, len(g.Branches))
 	large := make([]int, 0, len(g.Branches))
+	within := make([]bool, len(g.Branches)) // a branch comes after the one that it is below
 	for i := 1; i < len(g.Branches); i++ {
-		below[g.Branches[i].Parent] = append(below[g.Branches[i].Parent], i)
-		large = append(large, i)
+		parent := g.Branches[i].Parent
+		if within[i] = parent == top || within[parent]; within[i] {
+			below[parent] = append(below[parent], i)
+			large = append(large, i)
+		}
 	}
 	byBytes := func(x, y int) int {
 		return cmp.Or(cmp.Compare(g.Branches[y].Retained, g.Branches[x].Retained), cmp.Compare(x, y))
@@ -118,7 +122,7 @@ func (n *graphNames) order(most int) (all []int, depth map[int]int) {
 		}
 	}
 	if len(g.Branches) > 0 {
-		walk(0, 0)
+		walk(top, 0)
 	}
 	return all, depth
 }
@@ -138,7 +142,7 @@ func (r Retained) Text(w io.Writer, o printer.Options) error {
 	}
 	p.Line("")
 	p.Line(p.Bold("     retained   share        own   closures  what keeps it alive"))
-	order, depth := names.order(o.Rows(len(g.Branches), retainedRows))
+	order, depth := names.order(0, o.Rows(len(g.Branches), retainedRows))
 	for _, i := range order {
 		b := &g.Branches[i]
 		p.graphRow(b.Retained, b.Bytes, b.Count, g.Bytes, strings.Repeat("  ", depth[i])+names.branch(b))
@@ -268,17 +272,11 @@ func (r Retained) JSON(w io.Writer, _ printer.Options) error {
 		Bytes: &g.Bytes, Closures: &g.Closures, Pointers: &g.Pointers, Unread: &g.UnreachedBytes, AtRest: &g.AtRest, Complete: &g.Complete, Notes: append([]string{}, g.Notes...), Tree: []branchJSON{}, Bands: []bandJSON{},
 	}
 	for i := range g.Branches {
-		b := &g.Branches[i]
-		j := branchJSON{Parent: b.Parent, Count: b.Count, Own: b.Bytes, Retained: b.Retained}
+		parent := g.Branches[i].Parent
 		if i == 0 {
-			j.Parent = -1
-		} else if b.Root >= 0 {
-			j.Root = names.root(b.Root)
+			parent = -1
 		}
-		if b.Closure != 0 {
-			j.closureJSON = names.json(b.Closure)
-		}
-		doc.Tree = append(doc.Tree, j)
+		doc.Tree = append(doc.Tree, names.branchJSON(i, parent))
 	}
 	for _, i := range r.bands(g) {
 		b := &g.Bands[i]
