@@ -9,6 +9,9 @@
 // stretch: over many stretches that adds up to the time that it waits, without bias. Where there are
 // more threads than are looked at, one of each k is drawn at random, at k times the weight.
 //
+// A thread that waits for a thunk which another one evaluates has that evaluation's code on its stack, with an update frame, as if it evaluated the thunk
+// itself: which thunk it is can be seen from that alone, since a black hole has lost its code.
+//
 // Stretches become longer until looking keeps within its part of the budget. A stretch whose moment
 // falls into a collection is looked at when that has ended: no thread runs, and so none changes its
 // state, meanwhile.
@@ -266,6 +269,10 @@ func (bi *image) take(t *threads.Thread, state eventlog.ThreadState) {
 	if stack, stood := bi.survey.Stack(); stood {
 		s.frames, s.stop = dump.Frames(&stack)
 		s.words = stack.Skipped
+		if on, ok := bi.survey.Evaluated(); ok {
+			code, _ := dump.Frames(&threads.Stack{Frames: on[:], Leaf: len(on)})
+			s.frames = append(code, s.frames...)
+		}
 	}
 	s.frames = append([]uint64{wait}, s.frames...)
 	bi.samples = append(bi.samples, s)

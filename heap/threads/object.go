@@ -127,23 +127,31 @@ func (r *Reader) mvar(g *Reading, o *Object) bool {
 
 // blackHole reads who evaluates a thunk.
 func (r *Reader) blackHole(g *Reading, o *Object) bool {
-	if k := r.kindOf(o.Address); k != ghc.Blackhole && k != ghc.Ind {
-		return false
+	to, ok := r.evaluator(o.Address)
+	if ok && to != 0 {
+		o.Owner = g.Thread(to)
 	}
-	to, err := r.field(o.Address, ghc.Indirectee)
+	return ok
+}
+
+// evaluator returns the address of the thread that evaluates a thunk, 0 if the thunk has its value. It reports false if it is no black hole.
+func (r *Reader) evaluator(thunk uint64) (tso uint64, ok bool) {
+	if k := r.kindOf(thunk); k != ghc.Blackhole && k != ghc.Ind {
+		return 0, false
+	}
+	to, err := r.field(thunk, ghc.Indirectee)
 	if err != nil {
-		return false
+		return 0, false
 	}
 	if to&pointerTag != 0 {
-		return true // it has its value
+		return 0, true
 	}
 	if r.kindOf(to) == ghc.BlockingQueue {
 		if to, err = r.field(to, ghc.QueueOwner); err != nil {
-			return false
+			return 0, false
 		}
 	}
-	o.Owner = g.Thread(to)
-	return true
+	return to, true
 }
 
 // transaction reads which variables a transaction has read.

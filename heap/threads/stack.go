@@ -169,6 +169,9 @@ type walker struct {
 	dropped uint64 // words of frames that have left the ring
 	n       int    // frames that ever were in it
 	above   Frame  // the frame before
+
+	thunk uint64   // whose update frame is looked for; 0 for none
+	found [2]Frame // that frame, after the one on it
 }
 
 // evaluates notes the code that runs for a black hole that others wait for, if an update frame is that of one.
@@ -176,6 +179,12 @@ func (w *walker) evaluates(c *chunk, sp uint64) {
 	updatee, ok := w.word(c, sp+uint64(w.r.layout.Header))
 	if !ok || !w.above.Kind.In(ghc.RetBCO, ghc.RetFun) {
 		return // nothing is on it, or the evaluation of another thunk
+	}
+	if updatee == w.thunk {
+		if pointer, ok := w.word(c, sp); ok {
+			w.found = [2]Frame{w.above, {pointer, ghc.UpdateFrame}}
+		}
+		return
 	}
 	if n, known := w.g.objects[updatee]; known && w.g.Objects[n].Kind == BlackHole && w.g.Objects[n].Owner == w.thread {
 		w.g.Objects[n].Code = w.above.Info

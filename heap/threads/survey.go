@@ -169,6 +169,50 @@ func (s *Survey) stood(sp uint64) bool {
 	return err == nil && again == sp
 }
 
+// evaluatorWords bounds what is looked at of the stack of a thread that evaluates what another waits for.
+const evaluatorWords = 1 << 14
+
+// Evaluated looks for the code that evaluates the thunk for which the thread that was looked at waits: the frame that the
+// evaluating thread has on the thunk's update frame, and the update frame. Both are of the stack as it was saved when that thread left its
+// capability: of one that runs now the update frame is still there, as long as the thunk has no value, and what is on it is code of that
+// evaluation, of now or then. It reports false if there is none, as where nothing but another thunk is on the frame, or the wait is no
+// longer for that thread.
+func (s *Survey) Evaluated() (frames [2]Frame, ok bool) {
+	r, t := s.r, &s.thread
+	if t.Why != ghc.BlockedOnBlackHole {
+		return frames, false
+	}
+	r.pages.forget()
+	thunk, err := r.field(t.BlockInfo, ghc.MessageBH)
+	if err != nil {
+		return frames, false
+	}
+	owner, ok := r.evaluator(thunk)
+	if !ok || r.kindOf(owner) != ghc.TSO {
+		return frames, false
+	}
+	object, err := r.word(owner + uint64(r.layout.TSOStackObj))
+	if err != nil {
+		return frames, false
+	}
+	budget := evaluatorWords
+	s.scratch.Threads = s.scratch.Threads[:0]
+	w := walker{r: r, g: &s.scratch, budget: &budget, thunk: thunk}
+	for w.found[0].Info == 0 {
+		c, is := r.chunk(object)
+		if !is {
+			break
+		}
+		var done bool
+		if object, done = w.chunk(c); done {
+			break
+		}
+	}
+	r.pages.forget()
+	now, ok := r.evaluator(thunk)
+	return w.found, ok && now == owner && w.found[0].Info != 0
+}
+
 // Label is the label of the visited thread, empty if it has none or the release keeps none there.
 func (s *Survey) Label() string {
 	if s.r.layout.TSOLabel == 0 {

@@ -100,3 +100,66 @@ func TestSurveyOfThreadsThatMove(t *testing.T) {
 		}
 	}
 }
+
+// A thread that waits for a black hole has the frame that stands on the thunk's update frame, on the stack of the thread that evaluates it.
+func TestSurveyOfBlackHoles(t *testing.T) {
+	const found = true
+	for name, c := range map[string]struct {
+		stack func(p *program, ret, update, stop uint64) []uint64
+		value bool // it has its value
+		want  bool
+	}{
+		"its evaluation": {func(p *program, ret, update, stop uint64) []uint64 {
+			return []uint64{ret, 1, ret, 2, update, p.hole, ret, 3, stop}
+		}, false, found},
+		"another thunk's, and below it its own": {func(p *program, ret, update, stop uint64) []uint64 {
+			return []uint64{ret, 1, update, p.mvar, ret, 2, update, p.hole, stop}
+		}, false, found},
+		"another thunk's": {func(p *program, ret, update, stop uint64) []uint64 {
+			return []uint64{ret, 1, update, p.mvar, stop}
+		}, false, !found},
+		"nothing but another thunk's on it": {func(p *program, ret, update, stop uint64) []uint64 {
+			return []uint64{ret, 1, update, p.mvar, update, p.hole, stop}
+		}, false, !found},
+		"nothing on it": {func(p *program, ret, update, stop uint64) []uint64 {
+			return []uint64{update, p.hole, stop}
+		}, false, !found},
+		"what is no frame": {func(p *program, ret, update, stop uint64) []uint64 {
+			return []uint64{ret, 1, 77, ret, 2, update, p.hole, stop}
+		}, false, !found},
+		"a value meanwhile": {func(p *program, ret, update, stop uint64) []uint64 {
+			return []uint64{ret, 1, update, p.hole, stop}
+		}, true, !found},
+	} {
+		p := newProgram()
+		ret, update, stop := p.info(ghc.RetSmall, 1), p.info(ghc.UpdateFrame, 1), p.info(ghc.StopFrame, 0)
+		stack, err := p.reader().word(p.threads[0] + uint64(p.l.TSOStackObj))
+		if err != nil {
+			t.Fatal(err)
+		}
+		info, err := p.reader().word(stack)
+		if err != nil {
+			t.Fatal(err)
+		}
+		frames := c.stack(p, ret, update, stop)
+		stack = p.object(append([]uint64{info, uint64(len(frames)) + 2, 0, 0, 0}, frames...)...)
+		p.word(stack+uint64(p.l.StackSp), stack+uint64(p.l.StackFirst)+16)
+		p.word(p.threads[0]+uint64(p.l.TSOStackObj), stack)
+		r := p.reader()
+		var s Survey
+		err = r.Survey(&s, p.generation, asleep, func(th *Thread) {
+			s.Look()
+			if c.value {
+				p.word(p.hole+8, p.end|1)
+			}
+			on, ok := s.Evaluated()
+			want := c.want && th.Address == p.threads[1]
+			if ok != want || ok && on != [2]Frame{{ret, ghc.RetSmall}, {update, ghc.UpdateFrame}} {
+				t.Errorf("%s: thread %d: %v, %+v, want %v", name, th.ID, ok, on, want)
+			}
+		})
+		if err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}

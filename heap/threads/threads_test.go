@@ -210,7 +210,7 @@ func FuzzRead(f *testing.F) {
 		q := &program{maker: &maker{made: m}}
 		r := q.reader()
 		var s Survey
-		if r.Survey(&s, generations, asleep, func(*Thread) { s.Look(); s.Stack(); s.Label() }) == nil {
+		if r.Survey(&s, generations, asleep, func(*Thread) { s.Look(); s.Stack(); s.Evaluated(); s.Label() }) == nil {
 			_, _ = s.Confirm(asleep) // of what does not change
 		}
 		if s.Threads > r.limits.Threads {

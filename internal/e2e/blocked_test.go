@@ -51,6 +51,16 @@ func TestBlocked(t *testing.T) {
 			near("(STM)", share["(STM)"], said["awaitChange"])
 			near("(black hole)", share["(black hole)"], said["demand"])
 			near("Main.demand", inclusive["Main.demand"], said["demand"])
+			// Who waits for a thunk has what evaluates it on its stack. That a value comes between two looks at it is rare.
+			var holes struct{ Rows []hotRow }
+			view(t, &holes, "hot", "--event", "blocked", "--focus", `^\(black hole\)$`, "--top", "0", log)
+			evaluated := map[string]float64{}
+			for _, row := range holes.Rows {
+				evaluated[row.Element] = row.Inclusive
+			}
+			if evaluated["Main.demand"] < 0.9 || evaluated["Main.slow"] < 0.9 {
+				t.Errorf("of the waits for black holes %.2f are of Main.demand, %.2f for Main.slow", evaluated["Main.demand"], evaluated["Main.slow"])
+			}
 			if !o.Threaded {
 				// A foreign call keeps all other threads from running: those that it wakes wait for their turn.
 				near("Main.pause", inclusive["Main.pause"], said["pause"]*4/3) // who serves them pauses as often as one of the three

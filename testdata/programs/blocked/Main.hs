@@ -2,7 +2,8 @@
 -- Threads that wait in five ways, and measure for how long they do.
 --
 -- Must show: of the event `blocked`, Main.pause, Main.receive, Main.awaitChange, Main.callOut and
--- Main.demand have the times that the program prints, and each its own kind of wait.
+-- Main.demand have the times that the program prints, and each its own kind of wait; on the stacks of black holes
+-- Main.slow, which evaluates what they wait for.
 --
 -- Output: `pause P receive R awaitChange A callOut C demand D`, the measured times in microseconds,
 -- summed over threads.
