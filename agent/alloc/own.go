@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"time"
 
 	"ccagent/agent/overhead"
 	"ccagent/agent/process"
@@ -29,16 +30,19 @@ const (
 	steadyInterval = 1e9
 	restInterval   = 5e9 // of one that has no probe in place, at the most
 	begunPeriod    = 1e9
-	// ownCycle is the least time from window to window, ns.
-	ownCycle = 10 * minCycle
+	// ownCycle is the least time from window to window, ns, of those that are no longer than ownLength. After longer ones it
+	// is longer in proportion, so that the part of the time that is seen stays: to put a probe in and to remove it takes the
+	// agent as much as some hundred hits, and a process that may have long windows has few hits in each.
+	ownCycle  = 10 * minCycle
+	ownLength = 8 * time.Millisecond
 	// ownAllowance bounds the allowance of a process, ns, of which there may be many.
 	ownAllowance = 500_000
 	// leastShare is the least share of a CPU that a process is taken to use.
 	leastShare = 0.01
-	// ownStretch is maxStretch, and ownLooks how often the agent wakes in a window to look at what that has cost, if
-	// it is long.
-	ownStretch = 8
-	ownLooks   = 2
+	// ownStretch is maxStretch, and ownLook the time between the agent's looks in a window at what that has cost, where
+	// it is not half of the window.
+	ownStretch = 24
+	ownLook    = ownLength
 )
 
 // bucketOf is the bucket from which an image's probes are paid.
