@@ -69,7 +69,7 @@ func Program(path string, remedy func(packages []string) string) ([]Check, error
 	}
 	checks := programChecks(path, &b, form)
 	if b.GHC && b.Packer == "" {
-		checks = append(checks, heapCensus(of, ofDebug, &b))
+		checks = append(checks, heapCensus(path, of, ofDebug, &b))
 	}
 	for i := range checks {
 		switch c := &checks[i]; {

@@ -118,15 +118,33 @@ func (b *Info) SharedPackages(program string) map[string]string {
 		if !ok || l.RTS || filepath.Base(lib) != lib {
 			continue
 		}
-		for _, dir := range b.RunPath {
-			dir = strings.NewReplacer("$ORIGIN", filepath.Dir(program), "${ORIGIN}", filepath.Dir(program)).Replace(dir)
-			if path := filepath.Join(dir, lib); filepath.IsAbs(dir) && isFile(path) {
-				files[hsname.PackageOf(l.Unit)] = path
-				break
-			}
+		if path := b.lookUp(program, lib); path != "" {
+			files[hsname.PackageOf(l.Unit)] = path
 		}
 	}
 	return files
+}
+
+// SharedRTS is the shared library that has the run-time system of a program: its name, empty if the program names none, and its
+// file, empty if the program's own search path does not lead to it.
+func (b *Info) SharedRTS(program string) (lib, path string) {
+	for _, lib := range b.Needed {
+		if l, ok := ghc.ParseLibrary(lib); ok && l.RTS && filepath.Base(lib) == lib {
+			return lib, b.lookUp(program, lib)
+		}
+	}
+	return "", ""
+}
+
+// lookUp finds a library in the program's own search path; empty if it is not there.
+func (b *Info) lookUp(program, lib string) string {
+	for _, dir := range b.RunPath {
+		dir = strings.NewReplacer("$ORIGIN", filepath.Dir(program), "${ORIGIN}", filepath.Dir(program)).Replace(dir)
+		if path := filepath.Join(dir, lib); filepath.IsAbs(dir) && isFile(path) {
+			return path
+		}
+	}
+	return ""
 }
 
 func isFile(path string) bool {
