@@ -206,9 +206,14 @@ func (o *offCPU) Stop() error {
 	return err
 }
 
-// Report adds the time of idle threads to the summary.
+// Report adds the time of idle threads to the summary, and what looking at waits took if that is more than was allowed.
 func (o *offCPU) Report(sum *source.Summary) {
 	e := &sum.Events[o.event.Def.Index]
+	if asked := o.host.Budget.Asked; asked > 0 {
+		if c, err := o.Cost(); err == nil && float64(c.Samples.Ns) > asked*float64(o.host.TargetCPU()) {
+			e.Unbounded = time.Duration(c.Samples.Ns)
+		}
+	}
 	e.Idle = time.Duration(o.idleNs)
 	e.WhyNone = "no thread waited in a call from Haskell code; what else waited was idle"
 }

@@ -19,6 +19,9 @@ type EventSummary struct {
 	// Idle is for how long OS threads waited without Haskell code that had called, where
 	// waits are sampled.
 	Idle time.Duration
+	// Unbounded is what measuring the event took of the program's CPU time where that is more than --max-overhead, which does
+	// not bound it; else 0.
+	Unbounded time.Duration
 	// WhyNone is why there may be no sample of the event, where that is particular to it.
 	WhyNone string
 }

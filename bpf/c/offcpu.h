@@ -89,14 +89,19 @@ INLINE void begin_wait(u64 *ctx, u32 task)
 	u32 pid = w->header.pid;
 	if (!FIND_REGIONS(pid))
 		return;
-	struct wait fresh = {}, *wait = bpf_map_lookup_elem(&waits, &task);
-	if (wait)
-		fresh.carry = wait->carry;
-	fresh.since = bpf_ktime_get_ns();
-	fresh.pid = pid;
-	fresh.tid = w->header.tid;
-	if (stack_is_wanted(fresh.since)) {
-		fresh.sent = 1;
+	u64 since = bpf_ktime_get_ns();
+	bool send = stack_is_wanted(since);
+	// A thread that has waited before has its place already, and nobody else changes it: two switches of a thread do not
+	// happen at once.
+	struct wait *wait = bpf_map_lookup_elem(&waits, &task);
+	if (wait && wait->pid == pid) {
+		wait->since = since;
+		wait->sent = send;
+	} else {
+		struct wait fresh = {.since = since, .pid = pid, .tid = w->header.tid, .sent = send};
+		bpf_map_update_elem(&waits, &task, &fresh, 0);
+	}
+	if (send) {
 		begin_sample(w, cpu);
 		w->stats.samples++;
 		w->header.period = 0;
@@ -113,9 +118,8 @@ INLINE void begin_wait(u64 *ctx, u32 task)
 		}
 		emit(w);
 	}
-	bpf_map_update_elem(&waits, &task, &fresh, 0);
 	w->stats.waits++;
-	w->stats.wait_ns += bpf_ktime_get_ns() - fresh.since;
+	w->stats.wait_ns += bpf_ktime_get_ns() - since;
 }
 
 SEC("tp_btf/sched_switch")

@@ -73,6 +73,12 @@ func printSummary(w io.Writer, s *agent.Summary) {
 	line("%s", cost)
 	if s.TargetCPU > 0 {
 		line("%s", overheadLine(s))
+		for _, e := range s.Events {
+			if e.Unbounded > 0 {
+				line("%s took %.2f %% of it, since the program waits often; --max-overhead does not bound that. blocked, in its place, is bounded",
+					e.Granted, 100*e.Unbounded.Seconds()/s.TargetCPU.Seconds())
+			}
+		}
 	}
 	for _, p := range s.SymbolProblems {
 		line("symbols: %s", p)

@@ -36,6 +36,18 @@ func TestSummarySaysTransactionsOnce(t *testing.T) {
 	}
 }
 
+// An event that took more than --max-overhead, which does not bound it, is said to have.
+func TestSummarySaysWhatIsNotBounded(t *testing.T) {
+	for took, want := range map[time.Duration]int{0: 0, 300 * time.Millisecond: 1} {
+		var b strings.Builder
+		e := agent.EventSummary{Requested: "off-cpu", Granted: "off-cpu", Unit: "ns", Unbounded: took}
+		printSummary(&b, &agent.Summary{Events: []agent.EventSummary{e}, TargetCPU: 4 * time.Second})
+		if got := b.String(); strings.Count(got, "off-cpu took 7.50 % of it") != want {
+			t.Errorf("of %v:\n%s", took, got)
+		}
+	}
+}
+
 // A program that was stopped several times is said to have been.
 func TestStopsText(t *testing.T) {
 	const ms = time.Millisecond
