@@ -7,9 +7,11 @@
 -- * c: an argument of a loop that calls C functions (unsafe)
 -- * below: a global variable to which only a frame's code refers that is below such calls, which wait
 -- * steady: a loop that allocates, so that there are minor collections
+-- * deep: an argument that is used behind a call of a C function (unsafe) with a frame of 128 KB
 -- * collect: it waits for a line, and collects its heap again and again from then on
 --
--- Must show: a census between collections finds that the thread (for code and below, the global variable) retains 24 N bytes.
+-- Must show: a census between collections finds that the thread (for code and below, the global variable) retains 24 N bytes;
+-- of deep it says that it does not know what the thread holds.
 --
 -- usage: spinner MODE N
 module Main (main) where
@@ -73,6 +75,8 @@ spinC t x
   | x > 2 = t
   | otherwise = spinC t (c_cos (x + 100000))
 
+foreign import ccall unsafe "spinner_deep" c_deep :: Int -> IO Int
+
 foreign import ccall unsafe "unistd.h usleep" c_usleep :: Word -> IO Int
 
 -- The table is referred to where the calls return.
@@ -132,6 +136,7 @@ main = do
     "c" -> do { t <- make; ready; evaluate (spinC t (fromIntegral seed)) >>= print . total }
     "below" -> do { _ <- evaluate table; ready; below seed >>= print }
     "steady" -> do { t <- make; ready; allocate t [] seed >>= print . total }
+    "deep" -> do { t <- make; ready; i <- c_deep 1; print (fromIntegral i + total t) }
     "collect" -> do { t <- make; ready; _ <- getLine; forever performMajorGC >> print (total t) }
     _ -> error "usage: spinner MODE N"
 
