@@ -348,7 +348,7 @@ func toggleRaw(c *screen.Context, symbol string) string {
 func (a *App) find(by int) {
 	if !a.deck.current().Find(&a.c.Search, by) {
 		if a.c.Search.RE == nil {
-			a.say("no line of this file has samples", true)
+			a.say("no line here has samples", true)
 			return
 		}
 		a.say("no match for "+a.c.Search.Text, true)

@@ -49,7 +49,7 @@ func modes(t *testing.T) []mode {
 		{"dump", "j", of(dump)}, {"dump, stack", "j tab", of(dump)},
 		{"machine code", "j j I", of(capture)},
 		{"difference", "Z j", compared}, {"difference, by span", "l l j", compared}, {"main, compared", "1 j", compared}, {"tree, compared", "3 j", compared},
-		{"difference of stacks", "8 j", compared}, {"difference of stacks, list", "8 tab j", compared},
+		{"differential flame graph", "8 j", compared}, {"differential flame graph, list", "8 tab j", compared},
 	} {
 		out = append(out, mode{m.name, m.open, strings.Fields(m.keys)})
 	}

@@ -30,7 +30,9 @@ func waited(s *profile.Selection, h *profile.Hot, what string) (Sentence, bool) 
 	out := Sentence{Element: first.Element.Name, See: []See{SeeElement, SeeStacks}}
 	out.Text = format.Percent(first.Share) + " of " + what + " is spent waiting for " + words(first.Element.Name)
 	if in, share := mostIn(s, h, first); in != "" {
+		brief := out.Text
 		out.Text += ", " + format.Percent(share) + " in " + in
+		out.Shorter = []string{out.Text, brief}
 	}
 	if len(leaves) > 1 && leaves[1].Share >= stands {
 		out.More = "; " + format.Percent(leaves[1].Share) + " for " + words(leaves[1].Element.Name)
@@ -104,12 +106,14 @@ func attempted(s *profile.Selection, h *profile.Hot) (Sentence, bool) {
 		return Sentence{Text: "All of " + what + " seen have committed", Element: "(committed)", See: []See{SeeElement}}, true
 	}
 	out := Sentence{Element: lost[0].Element.Name, See: []See{SeeElement, SeeStacks}}
-	out.Text = format.Percent(sum) + " of " + what + were
+	brief := format.Percent(sum) + " of " + what + were
+	out.Text = brief
 	if len(lost) > 1 {
 		out.Text += ": " + strings.Join(how, ", ")
 	} else {
 		out.Text += ": " + they + ended[lost[0].Element.Name]
 	}
+	out.Shorter = []string{out.Text, brief}
 	if in, share := mostIn(s, h, lost[0]); in != "" {
 		if share < 0.99*lost[0].Share {
 			in += ", " + format.Percent(share)

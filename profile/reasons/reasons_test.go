@@ -92,6 +92,16 @@ func TestCollector(t *testing.T) {
 	if got, want := said.Text+said.More, "70.0% of CPU time is garbage collection, mostly copying what is live; Main.build allocates 75.0% of all bytes"; got != want {
 		t.Errorf("the sentence is %q, want %q", got, want)
 	}
+	shorter := []string{
+		"70.0% of CPU time is garbage collection, mostly copying what is live; Main.build allocates 75.0% of all bytes",
+		"70.0% of CPU time is GC, mostly copying what is live; Main.build allocates 75.0% of all bytes",
+		"70.0% of CPU time is GC; Main.build allocates 75.0% of all bytes",
+		"70.0% of CPU time is garbage collection, mostly copying what is live",
+		"70.0% of CPU time is garbage collection",
+	}
+	if diff := cmp.Diff(shorter, said.Shorter); diff != "" {
+		t.Error(diff)
+	}
 }
 
 // The parts of an element are all of it, and so are its causes: the nearest function with source,

@@ -28,6 +28,9 @@ type Sentence struct {
 	Element string // what it is about, as in Hot; empty if it is about nothing in particular
 	See     []See
 	SeeMore []See // of what More says
+	// Shorter are what takes the place of Text and More where these have no room, from the fullest;
+	// none if Text alone does.
+	Shorter []string
 }
 
 // All is where to find more of Text and More.
@@ -113,7 +116,8 @@ func largest(h *profile.Hot) float64 {
 func collected(s *profile.Selection, c profile.Collector) Sentence {
 	r := Of(s, GC)
 	out := Sentence{Element: GC, See: []See{SeeElement, SeePauses}}
-	out.Text = format.Percent(c.Inclusive) + " of CPU time is garbage collection"
+	share := format.Percent(c.Inclusive) + " of CPU time is "
+	subject, brief := share+"garbage collection", share+"GC"
 	var of []string
 	if c.Waiting >= c.Inclusive/4 {
 		of = append(of, "much of it "+waiting)
@@ -124,18 +128,22 @@ func collected(s *profile.Selection, c profile.Collector) Sentence {
 	if c.Kernel >= c.Inclusive/4 {
 		of = append(of, kernel)
 	}
-	if len(of) > 0 {
-		out.Text += ", " + strings.Join(of, ", ")
-	}
+	out.Text = strings.Join(append([]string{subject}, of...), ", ")
 	if c.Kernel >= 0.01 && c.Kernel < c.Inclusive/4 {
 		out.More = ", " + kernel
 	}
 	if r != nil && r.By != "" {
 		out.See = append(out.See, SeeAllocation)
 		if causes := functions(r.Causes); len(causes) > 0 {
-			out.More += "; " + causes[0].Name + " allocates " + format.Percent(causes[0].Share) + " of all bytes"
+			who := "; " + causes[0].Name + " allocates " + format.Percent(causes[0].Share) + " of all bytes"
+			out.More += who
+			if len(of) > 0 {
+				out.Shorter = []string{subject + ", " + of[0] + who, brief + ", " + of[0] + who}
+			}
+			out.Shorter = append(out.Shorter, brief+who)
 		}
 	}
+	out.Shorter = append(out.Shorter, out.Text, subject)
 	return out
 }
 
@@ -166,7 +174,9 @@ func unsourced(s *profile.Selection, row *profile.Row) Sentence {
 		return out
 	}
 	if len(r.Parts) > 0 && r.Parts[0].Weight*2 >= r.Weight {
+		brief := out.Text
 		out.Text += ", mostly " + r.Parts[0].Name
+		out.Shorter = []string{out.Text, brief}
 	}
 	if causes := functions(r.Causes); len(causes) > 0 && causes[0].Weight*3 >= r.Weight {
 		out.More, out.SeeMore = ", for "+causes[0].Name, []See{SeeStacks}

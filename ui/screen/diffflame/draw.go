@@ -33,7 +33,7 @@ func (s *Screen) Draw(p *widget.Painter, f layout.Frame) {
 		if s.by != byB {
 			note = "M: others"
 		}
-		p.Box(upper, s.c.Few("difference of stacks: widths by "+s.by.String()), note, s.focus == graphPane)
+		p.Box(upper, s.c.Few("differential flame graph: widths by "+s.by.String()), note, s.focus == graphPane)
 		if in := upper.Inset(1); !in.Empty() {
 			s.drawGraph(p, in)
 		}

@@ -24,7 +24,16 @@ func (s *Screen) Draw(p *widget.Painter, f layout.Frame) {
 	d, h := s.latest(), s.heap()
 	s.inner, s.chart = widget.Rect{}, widget.Rect{}
 	if h != nil && h.Single {
-		s.drawCensus(p, f.Body, h)
+		census := f.Body
+		if d != nil && len(d.Pauses) > 0 && !f.Small && !s.zoomed {
+			pauses := census
+			census.Max.Y -= min(8, census.Dy()/3)
+			pauses.Min.Y = census.Max.Y - 1 // its title is on the border between them
+			s.drawCensus(p, census, h)
+			s.drawPauses(p, pauses, d)
+			return
+		}
+		s.drawCensus(p, census, h)
 		return
 	}
 	top, bands, pauses := divide(f.Body, s.zoomed || f.Small, d != nil && len(d.Pauses) == 0)

@@ -143,17 +143,27 @@ func TestGrowthMode(t *testing.T) {
 	}
 }
 
-// One census is drawn as a table: nothing is known of other moments.
+// One census is drawn as a table: nothing is known of other moments. Pauses for collections stand below it.
 func TestOneCensus(t *testing.T) {
+	s := screentest.Open(t, Kind, loaded(t, oneCensus()), nil)
+	has(t, s.Draw(80, 24), []string{"one census, by closure type", "75.0%", "25.0%", "main:Main.Node"}, "gc pauses", "growth")
+	if s.Screen.Why(keymap.RangeFrom) == "" {
+		t.Error("one census has a range")
+	}
+	collected := oneCensus()
+	collected.WriteOn(2e9, 0, &eventlog.GCStart{})
+	collected.WriteOn(2e9+3e6, 0, &eventlog.GCEnd{})
+	s = screentest.Open(t, Kind, loaded(t, collected), nil)
+	has(t, s.Draw(80, 24), []string{"one census, by closure type", "75.0%", "main:Main.Node", "gc pauses", "stood still"}, "growth")
+}
+
+// oneCensus is a log with a heap profile of one census.
+func oneCensus() *logtest.Log {
 	l := logtest.New()
 	l.Write(2, &eventlog.HeapProfBegin{PeriodNs: 1e9, Breakdown: eventlog.BreakdownClosureType})
 	l.Write(1e9, &eventlog.HeapSampleBegin{Era: 1})
 	l.Write(1e9, &eventlog.HeapSampleString{Bytes: 3000, Label: "main:Main.Node"})
 	l.Write(1e9, &eventlog.HeapSampleString{Bytes: 1000, Label: "STACK"})
 	l.Write(1e9, &eventlog.HeapSampleEnd{Era: 1})
-	s := screentest.Open(t, Kind, loaded(t, l), nil)
-	has(t, s.Draw(80, 24), []string{"one census, by closure type", "75.0%", "25.0%", "main:Main.Node"}, "gc pauses", "growth")
-	if s.Screen.Why(keymap.RangeFrom) == "" {
-		t.Error("one census has a range")
-	}
+	return l
 }

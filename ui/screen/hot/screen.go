@@ -216,12 +216,20 @@ func (o *Screen) sentence(p *widget.Painter, width int) string {
 	if s == nil || s.Text == "" {
 		return ""
 	}
-	for _, text := range []string{s.Text + s.More + o.see(s.All()), s.Text + o.see(s.See)} {
+	forms := []string{s.Text + s.More + o.see(s.All())}
+	shorter := s.Shorter
+	if shorter == nil {
+		shorter = []string{s.Text}
+	}
+	for _, text := range shorter {
+		forms = append(forms, text+o.see(s.See))
+	}
+	for _, text := range forms {
 		if p.Width(text) <= width {
 			return text
 		}
 	}
-	return s.Text
+	return shorter[len(shorter)-1]
 }
 
 // see names the keys that show more; empty if there are none.

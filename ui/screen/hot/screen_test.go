@@ -113,6 +113,22 @@ func TestCursorSelects(t *testing.T) {
 	}
 }
 
+// The first line is the fullest form of the sentence that has room, with the keys that show more.
+func TestSentenceFits(t *testing.T) {
+	for width, want := range map[int]string{120: "Long; more: see 3  ", 80: "A shorter one: see 3  "} {
+		s := open(t)
+		s.Answer()
+		s.C.Key = func(name string) string { return map[string]string{screen.Stacks: "3"}[name] }
+		s.C.Data.Sentence = &reasons.Sentence{
+			Text: strings.Repeat("-", 90) + "Long", More: "; more", See: []reasons.See{reasons.SeeStacks},
+			Shorter: []string{strings.Repeat("-", 50) + "A shorter one", strings.Repeat("-", 30) + "Short"},
+		}
+		if first := strings.Split(s.Draw(width, 24), "\n")[1] + "  "; !strings.Contains(first, want) {
+			t.Errorf("%d columns: %q has no %q", width, first, want)
+		}
+	}
+}
+
 // Where the second half of the sentence has no room, the keys that belong to it are not named either.
 func TestSentenceNamesKeysOfWhatItSays(t *testing.T) {
 	for width, want := range map[int]string{120: "Accumulated; 23.0% is garbage collection: see 5", 80: "GHC.List.lengthAccumulated  "} {

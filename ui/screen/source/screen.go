@@ -82,7 +82,7 @@ func (s *Screen) Do(a keymap.Action) string {
 		return ""
 	case keymap.Open:
 		if !s.c.Core && !s.code.Hotter(1) {
-			return "no line of this file has samples"
+			return "no line here has samples"
 		}
 		return ""
 	}
