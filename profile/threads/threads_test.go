@@ -18,7 +18,7 @@ type edge struct {
 	torn                          bool // it had changed when it was read again
 }
 
-// graph builds a thread dump 1 to n.
+// graph builds a dump of threads 1 to n.
 func graph(n uint64, edges ...edge) *Dump {
 	d := &columns.Dump{}
 	on := map[uint64]uint32{}
