@@ -23,7 +23,7 @@ type mode struct {
 func modes(t *testing.T) []mode {
 	t.Helper()
 	capture, heap := fixture.Profile(t, fixture.Options{Samples: 300}), fixture.Recorded(t, "bands-hT")
-	dump, err := profile.Open(filepath.Join("screen", "threads", "testdata", "standstill.eventlog"), nil)
+	dump, err := profile.Open(filepath.Join("screen", "dump", "testdata", "standstill.eventlog"), nil)
 	if err != nil {
 		t.Fatal(err)
 	}

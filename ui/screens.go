@@ -11,16 +11,16 @@ import (
 	"ccagent/ui/screen/code"
 	"ccagent/ui/screen/diff"
 	"ccagent/ui/screen/diffflame"
+	"ccagent/ui/screen/dump"
 	"ccagent/ui/screen/flame"
 	"ccagent/ui/screen/heap"
 	"ccagent/ui/screen/hot"
 	"ccagent/ui/screen/source"
 	"ccagent/ui/screen/threads"
-	"ccagent/ui/screen/tracks"
 )
 
 // kinds lists all screens. Their order gives their numbers, keys and tabs; see keymap.New.
-var kinds = []screen.Kind{hot.Kind, source.Kind, flame.Kind, centres.Kind, heap.Kind, diff.Kind, alloc.Kind, diffflame.Kind, chart.Kind, tracks.Kind, threads.Kind, code.Kind}
+var kinds = []screen.Kind{hot.Kind, source.Kind, flame.Kind, centres.Kind, heap.Kind, diff.Kind, alloc.Kind, diffflame.Kind, chart.Kind, threads.Kind, dump.Kind, code.Kind}
 
 // keyTable has the common keys and those of all screens.
 var keyTable = keysOf(kinds)

@@ -192,7 +192,7 @@ func TestFirstLineSaysWhatOf(t *testing.T) {
 
 // Of a log without samples, only screens that have something of it can be opened.
 func TestScreensOfLogsWithoutSamples(t *testing.T) {
-	p, err := profile.Open(filepath.Join("screen", "threads", "testdata", "standstill.eventlog"), nil)
+	p, err := profile.Open(filepath.Join("screen", "dump", "testdata", "standstill.eventlog"), nil)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -16,7 +16,7 @@ import (
 	"ccagent/internal/buildinfo"
 	"ccagent/profile"
 	"ccagent/ui/printer"
-	"ccagent/ui/screen/threads"
+	"ccagent/ui/screen/dump"
 )
 
 func threadsCommand() *cobra.Command {
@@ -69,7 +69,7 @@ It reads those of one process once a second, or less often where that stops it.`
 				if cmd.Flags().Changed("top") && top == 0 {
 					o.Top = -1
 				}
-				r := threads.Report{Profile: p}
+				r := dump.Report{Profile: p}
 				if format == "json" {
 					return r.JSON(stdout, o)
 				}

@@ -4,8 +4,8 @@ import (
 	"ccagent/internal/printable"
 	"ccagent/profile"
 	"ccagent/ui/printer"
+	"ccagent/ui/screen/dump"
 	"ccagent/ui/screen/threads"
-	"ccagent/ui/screen/tracks"
 
 	"github.com/spf13/cobra"
 )
@@ -26,7 +26,7 @@ With --thread, the rows of those threads only; shares are of all threads.`, stdo
 // the range and the threads hold.
 func threadsReport(p *profile.Profile, f profile.Filter) printer.Report {
 	if len(p.Dumps) > 0 {
-		return threads.Report{Profile: p, Only: f.Threads}
+		return dump.Report{Profile: p, Only: f.Threads}
 	}
-	return tracks.Table{Profile: p, Filter: profile.Filter{Range: f.Range}, Only: f.Threads}
+	return threads.Table{Profile: p, Filter: profile.Filter{Range: f.Range}, Only: f.Threads}
 }

@@ -91,7 +91,9 @@ func (s *studio) take(t tape, w, h int, theme string) error {
 				}
 			}
 		case "await":
-			if !gallery { // in another size it may not fit
+			if gallery { // in its size what is awaited may not fit
+				_, err = x.settled()
+			} else {
 				_, err = x.await(func(screen string) bool { return strings.Contains(screen, st.rest) })
 			}
 		case "picture":

@@ -7,199 +7,218 @@ import (
 	"ccagent/internal/format"
 	"ccagent/profile/threads"
 	"ccagent/ui/layout"
+	"ccagent/ui/model"
 	"ccagent/ui/screen"
+	"ccagent/ui/screen/pane"
 	"ccagent/ui/theme"
 	"ccagent/ui/widget"
 )
 
-// The widths of the columns; what a thread is at gets the rest.
+// The widths of the columns; names get some of the rest, tracks all of it.
 const (
-	nameWidth  = 26
-	stateWidth = 14
-	sideWidth  = 100 // from which on the stack stands beside the list
+	shareWidth = 7 // "100.0% "
+	sureWidth  = 6 // "±12.3 "
+	useWidth   = shareWidth + sureWidth
+	leastTrack = 20
 )
 
-// panes divides the body into the list and the stack.
-func (s *Screen) panes(body widget.Rect, small bool) (list, stack widget.Rect) {
-	if s.zoomed || small {
-		if s.inStack {
-			return widget.Rect{}, body
-		}
-		return body, widget.Rect{}
+// columns are what fits into a width.
+type columns struct {
+	alloc bool
+	name  int // 0 for no more than a number
+}
+
+func columnsOf(width int) (c columns) {
+	c.alloc = width >= 100
+	left := width - 2 - useWidth
+	if c.alloc {
+		left -= useWidth
 	}
-	list, stack = body, body
-	if body.Dx() >= sideWidth {
-		at := body.Min.X + body.Dx()*11/20
-		list.Max.X, stack.Min.X = at+1, at // they share a border
-		return list, stack
-	}
-	at := body.Min.Y + body.Dy()*11/20
-	list.Max.Y, stack.Min.Y = at+1, at
-	return list, stack
+	c.name = max(8, min(28, left/3))
+	return c
 }
 
 // Draw implements Screen.
 func (s *Screen) Draw(p *widget.Painter, f layout.Frame) {
+	in := f.Body.Inset(1)
+	cols := columnsOf(in.Dx())
+	strip := in
+	strip.Min.X += 2 + useWidth + cols.name + 1
+	if cols.alloc {
+		strip.Min.X += useWidth
+	}
+	if strip.Dx() < leastTrack {
+		strip.Min.X = strip.Max.X
+	}
+	s.time.Strip = strip
+	s.time.FitWindow()
 	s.refresh()
-	s.table, s.frames = widget.Rect{}, widget.Rect{}
-	g := s.dump()
-	list, stack := s.panes(f.Body, f.Small)
-	if g == nil || len(s.rows) == 0 {
-		p.Box(f.Body, "threads", "", true)
-		lines := s.c.Emptied("thread")
-		switch {
-		case s.answer() == nil:
-			lines = screen.Computing(p)
-		case g == nil:
-			lines = []string{noDump}
-		case lines == nil:
-			lines = []string{"the dump has no threads"}
-		}
-		screen.DrawInstead(p, f.Body.Inset(1), lines)
-		return
-	}
-	if !list.Empty() {
-		s.drawList(p, list, g)
-	}
-	if !stack.Empty() {
-		s.drawStack(p, stack, g)
-	}
-	switch {
-	case list.Empty() || stack.Empty():
-	case s.inStack:
-		p.Highlight(stack)
-	default:
-		p.Highlight(list)
-	}
-}
-
-func (s *Screen) drawList(p *widget.Painter, r widget.Rect, g *threads.Dump) {
-	note := took(g)
-	title := summary(g)
+	a := s.answer()
+	title := "Haskell threads  by " + s.order.String()
 	if less := s.c.Narrowed(); less != "" {
 		title += "  " + less
 	}
-	if p.Width(title)+p.Width(note)+8 > r.Dx() {
-		note = ""
+	note := ""
+	if w := &s.c.Window; w.To > w.From && strip.Dx() > 0 {
+		note = fmt.Sprintf("1 col = %s  cursor %s", format.Short(float64(w.To-w.From)/float64(max(1, w.Cols))), pane.Seconds(w.At(w.Cursor), w))
 	}
-	p.Box(r, title, note, !s.inStack)
-	in := r.Inset(1)
-	if in.Empty() {
+	p.Box(f.Body, s.c.Few(title), note, true)
+	s.table = widget.Rect{}
+	switch {
+	case in.Empty():
 		return
-	}
-	if in.Dy() >= 6 {
-		x := in.Min.X + 2
-		p.Text(x, in.Min.Y, in.Max.X, screen.Pad("thread", s.nameWidth(in)), p.Theme.Dim)
-		p.Text(x+s.nameWidth(in), in.Min.Y, in.Max.X, screen.Pad("state", stateWidth)+"where", p.Theme.Dim)
-		in.Min.Y++
-	}
-	s.table = in
-	s.list.Draw(in, func(i, y int) { s.drawRow(p, g, i, y) })
-}
-
-func (s *Screen) nameWidth(in widget.Rect) int { return max(10, min(nameWidth, in.Dx()*3/10)) }
-
-func (s *Screen) drawRow(p *widget.Painter, g *threads.Dump, i, y int) {
-	t, in, r := p.Theme, s.table, s.rows[i]
-	x := in.Min.X
-	if i == s.list.Cursor {
-		p.Text(x, y, in.Max.X, p.Glyphs.Pointer, t.Strong)
-	}
-	x += 2
-	matches := func(i int) bool {
-		re := s.c.Search.RE
-		return re != nil && re.MatchString(s.answer().texts[i])
-	}
-	switch r.kind {
-	case rowDeadlock:
-		p.Text(x, y, in.Max.X, deadlockTitle(&g.Deadlocks[r.at]), t.Error)
-	default:
-		at, st := r.at, t.Text
-		label := ""
-		if r.kind == rowGroup {
-			at = g.Groups[r.at].Threads[0]
-			mark := p.Glyphs.Closed
-			if s.open[r.at] {
-				mark = p.Glyphs.Open
-			}
-			label, st = fmt.Sprintf("%s %d threads: %s", mark, len(g.Groups[r.at].Threads), some(g, g.Groups[r.at].Threads)), t.Strong
-		} else if label = name(&g.Threads[at]); r.member {
-			label = "  " + label
-		}
-		if matches(at) {
-			st = t.Match
-		}
-		width := s.nameWidth(in)
-		if end := min(in.Max.X, x+width-1); r.kind == rowGroup {
-			p.Text(x, y, end, label, st)
-		} else {
-			p.Name(x, y, end, label, st)
-		}
-		th := &g.Threads[at]
-		p.Text(x+width, y, min(in.Max.X, x+width+stateWidth-1), th.State.String(), t.Dim)
-		drawFrame(p, x+width+stateWidth, in.Max.X, y, &s.answer().files[at], t.Text)
-	}
-	if i == s.list.Cursor {
-		p.Tint(widget.Rect{Min: image.Pt(in.Min.X, y), Max: image.Pt(in.Max.X, y+1)}, t.Selected)
-	}
-}
-
-// deadlockTitle is the heading of the threads that wait for each other.
-func deadlockTitle(d *threads.Deadlock) string {
-	what := "DEADLOCK"
-	if !d.Certain {
-		what = "DEADLOCK, as far as stacks show,"
-	}
-	return what + " of " + format.Plural(uint64(len(d.Threads)), "thread")
-}
-
-// drawFrame draws a function, and at the right where in its source, if there is room for both.
-func drawFrame(p *widget.Painter, x, end, y int, f *threads.Frame, st theme.Style) {
-	where := place(f)
-	if room := end - x - p.Width(where) - 3; where != "" && room >= 12 {
-		p.Name(x, y, x+room, f.Name, st)
-		p.Right(x, end-1, y, where, p.Theme.Dim)
+	case a == nil:
+		screen.DrawInstead(p, in, screen.Computing(p))
 		return
-	}
-	p.Name(x, y, end, f.Name, st)
-}
-
-func (s *Screen) drawStack(p *widget.Painter, r widget.Rect, g *threads.Dump) {
-	title, note := "stack", ""
-	if n := len(s.shown); n > 0 {
-		note = format.Plural(uint64(n), "frame")
-	}
-	if s.cursor.kind == rowGroup {
-		title = fmt.Sprintf("stack of %d threads", len(g.Groups[s.cursor.at].Threads))
-	}
-	p.Box(r, title, note, s.inStack)
-	in := r.Inset(1)
-	if in.Empty() || s.of < 0 {
+	case len(s.rows) == 0:
+		lines := s.c.Emptied("thread")
+		if lines == nil {
+			lines = []string{noThreads}
+		}
+		screen.DrawInstead(p, in, lines)
 		return
 	}
 	y := in.Min.Y
-	for _, line := range about(s.answer(), s.of) {
-		for _, piece := range screen.Wrap(p, line, max(16, in.Dx()-2)) {
-			if y < in.Max.Y-2 { // the stack keeps some lines
-				p.Text(in.Min.X+1, y, in.Max.X, piece, p.Theme.Dim)
-				y++
-			}
-		}
+	if in.Dy() >= 4 {
+		s.drawHead(p, in, cols, y)
+		y++
 	}
-	s.frames = widget.Rect{Min: image.Pt(in.Min.X, min(y, in.Max.Y)), Max: in.Max}
-	s.stack.Draw(s.frames, func(i, y int) {
-		f := &s.shown[i]
-		st := p.Theme.Text
-		if f.File == "" {
-			st = p.Theme.Dim
+	foot := in.Max.Y
+	if in.Dy() >= 8 {
+		foot--
+		p.Text(in.Min.X+1, foot, in.Max.X, s.legend(p, a), p.Theme.Dim)
+		y = s.drawCaps(p, in, y, foot-3)
+	}
+	s.table = widget.Rect{Min: image.Pt(in.Min.X, y), Max: image.Pt(in.Max.X, foot)}
+	s.list.Draw(s.table, func(i, y int) { s.drawRow(p, cols, a, &a.users.Threads[s.rows[i]], i, y) })
+	if strip.Dx() > 0 {
+		s.time.Marks(p, in, foot)
+	}
+}
+
+func (s *Screen) legend(p *widget.Painter, a *answer) string {
+	high := "high: much of its event"
+	if a.unit == "ns" {
+		high = p.Glyphs.Steps[8] + " all of the column"
+	}
+	return high + "   " + p.Glyphs.Idle + " no sample   " + p.Glyphs.NotWatched + " not watched   enter: that thread only"
+}
+
+func (s *Screen) drawHead(p *widget.Painter, in widget.Rect, cols columns, y int) {
+	x := in.Min.X + 2
+	head := func(what string) {
+		p.Right(x, x+shareWidth-1, y, what, p.Theme.Dim)
+		p.Right(x+shareWidth, x+useWidth-1, y, "±95%", p.Theme.Dim)
+		x += useWidth
+	}
+	head("CPU")
+	if cols.alloc {
+		head("alloc")
+	}
+	p.Text(x, y, x+cols.name, "thread", p.Theme.Dim)
+	if s.time.Strip.Dx() > 0 {
+		s.time.Axis(p, y)
+	}
+}
+
+// drawCaps draws the capabilities' tracks down to a line, and returns the next free one.
+func (s *Screen) drawCaps(p *widget.Painter, in widget.Rect, y, limit int) int {
+	d := s.c.Data.Lanes
+	if d == nil || s.time.Strip.Dx() == 0 {
+		return y
+	}
+	for i := range d.Caps {
+		if y >= limit {
+			break
 		}
-		x := in.Min.X + 1
-		if s.inStack && i == s.stack.Cursor {
-			p.Text(in.Min.X, y, in.Max.X, p.Glyphs.Pointer, p.Theme.Strong)
+		c := &d.Caps[i]
+		p.Right(in.Min.X, s.time.Strip.Min.X-1, y, c.Name, p.Theme.Dim)
+		for col := range min(len(c.Run), s.time.Strip.Dx()) {
+			s.cell(p, col, y, c.Run[col], c.GC[col] >= 0.5)
 		}
-		drawFrame(p, x, in.Max.X, y, f, st)
-		if s.inStack && i == s.stack.Cursor {
-			p.Tint(widget.Rect{Min: image.Pt(in.Min.X, y), Max: image.Pt(in.Max.X, y+1)}, p.Theme.Selected)
+		y++
+	}
+	return y
+}
+
+// cell draws what ran in a column, as a part of the most.
+func (s *Screen) cell(p *widget.Painter, col, y int, part float64, gc bool) {
+	x, g := s.time.Strip.Min.X+col, p.Glyphs
+	a := s.answer()
+	switch {
+	case gc:
+		p.Cell(x, y, g.GC, p.Theme.GC)
+	case part > 0:
+		p.Cell(x, y, g.Level(min(part, 1)), p.Theme.Run)
+	case a.tracks != nil && col < len(a.tracks.Lost) && a.tracks.Unknown(col):
+		p.Cell(x, y, g.NotWatched, p.Theme.Warn)
+	default:
+		p.Cell(x, y, g.Idle, p.Theme.Idle)
+	}
+}
+
+func (s *Screen) drawRow(p *widget.Painter, cols columns, a *answer, u *threads.User, i, y int) {
+	th, in := p.Theme, s.table
+	x := in.Min.X
+	if i == s.list.Cursor {
+		p.Text(x, y, in.Max.X, p.Glyphs.Pointer, th.Strong)
+	}
+	if s.chosen(u) {
+		p.Cell(x+1, y, p.Glyphs.Shares, th.Key)
+	}
+	x += 2
+	use := func(v *threads.Use) {
+		if v.Samples == 0 {
+			p.Right(x, x+shareWidth-1, y, "-", th.Dim)
+			x += useWidth
+			return
 		}
-	})
+		st := th.Text
+		if l := theme.HeatLevel(v.Share); l > 0 {
+			st = th.Heat[l-1]
+		}
+		p.Right(x, x+shareWidth-1, y, format.Share(v.Share), st)
+		p.Right(x+shareWidth, x+useWidth-1, y, format.PlusMinus(v.Share, v.PlusMinus(v.Share)), th.Dim)
+		x += useWidth
+	}
+	use(&u.CPU)
+	if cols.alloc {
+		use(&u.Alloc)
+	}
+	name, st := nameOf(u), th.Text
+	if u.TSO == 0 {
+		st = th.Dim
+	}
+	if s.c.Search.RE != nil && s.c.Search.RE.MatchString(name) {
+		st = th.Match
+	}
+	limit := in.Max.X
+	if s.time.Strip.Dx() > 0 {
+		limit = s.time.Strip.Min.X - 1
+	}
+	p.Name(x, y, limit, name, st)
+	s.drawTrack(p, a, u, y)
+	if i == s.list.Cursor {
+		p.Tint(widget.Rect{Min: image.Pt(in.Min.X, y), Max: image.Pt(in.Max.X, y+1)}, th.Selected)
+	}
+}
+
+// drawTrack draws when a thread ran: of an event of time against the column's time, else against
+// the most of any.
+func (s *Screen) drawTrack(p *widget.Painter, a *answer, u *threads.User, y int) {
+	if a.tracks == nil || s.c.Data.Query.Window != (model.Window{From: s.c.Window.From, To: s.c.Window.To, Cols: s.c.Window.Cols}) {
+		return
+	}
+	t := a.tracks.Of[key(u)]
+	whole := float64(a.peak)
+	if a.unit == "ns" {
+		whole = float64(a.tracks.Step)
+	}
+	for col := range min(len(a.tracks.Samples), s.time.Strip.Dx()) {
+		part := 0.0
+		if t != nil && whole > 0 {
+			part = float64(t.Weight[col]) / whole
+		}
+		s.cell(p, col, y, part, false)
+	}
 }

@@ -1,5 +1,4 @@
-// Package threads is the screen of a thread dump: what every Haskell thread of a process did at a
-// moment, and who waited for whom.
+// Package threads is the screen of a capture's Haskell threads: what each used, and when each ran.
 package threads
 
 import (
@@ -15,502 +14,283 @@ import (
 	"ccagent/ui/model"
 	"ccagent/ui/printer"
 	"ccagent/ui/screen"
+	"ccagent/ui/screen/pane"
 	"ccagent/ui/widget"
 )
 
 // Kind registers the screen.
 var Kind = screen.Kind{
-	Name: screen.Dump, Tab: "Dump", New: newScreen,
+	Name: screen.Threads, Tab: "Thr", New: newScreen,
 	Off: func(c *screen.Context) string {
-		if len(c.Profile.Dumps) == 0 {
-			return noDump
+		why := c.WhyNoSamples()
+		if why != "" && len(c.Profile.Dumps) > 0 {
+			why += "; " + c.Key(screen.Dump) + " shows its thread dump"
 		}
-		return ""
+		return why
 	},
-	First: func(c *screen.Context) bool { return len(c.Profile.Dumps) > 0 && c.Profile.Samples() == 0 },
 	Keys: keymap.Screen{
-		Help: "thread dump: what each did, its stack, and whom it waited for",
-		Does: []keymap.Action{keymap.Sort, keymap.Minimum, keymap.Base, keymap.Only, keymap.FocusExpr},
+		Help: "Haskell threads: what each used, and a track of when it ran",
+		Does: []keymap.Action{
+			keymap.Sort, keymap.RangeFrom, keymap.RangeTo, keymap.Brush, keymap.ZoomIn, keymap.ZoomOut, keymap.ZoomFit, keymap.PanLeft, keymap.PanRight,
+			keymap.Bookmark, keymap.NextBookmark,
+		},
 		Notes: []keymap.Note{
-			{Action: keymap.Open, Help: "of a dump: opens a group of equal stacks; on a thread, goes to the one that it waits for"},
-			{Action: keymap.Sort, Help: "of a dump: equal stacks together, or one list by id, state or size of the stack"},
+			{Action: keymap.Open, Help: "on a thread: all screens show that thread only; on a second one: either; again: take it off"},
+			{Action: keymap.Sort, Help: "of threads: by CPU time, allocation, label or first sample"},
 		},
 	},
 }
 
-// Screen is a list of threads, with the stack of the one under the cursor beside it.
+// Screen is a table of threads with a track each, below the capabilities' tracks.
 type Screen struct {
-	c     *screen.Context
-	list  widget.List
-	stack widget.List
-	order order
-	open  map[int]bool // groups
-	rows  []row
-	seen  seen
-
-	cursor  row // under the cursor
-	inStack bool
-	zoomed  bool
-	table   widget.Rect // as last drawn
-	frames  widget.Rect
-	shown   []threads.Frame // of the thread under the cursor
-	of      int             // whose frames are shown; −1 for none
-	version int             // of open
-	begun   bool            // the cursor has been put on a row
+	c      *screen.Context
+	time   *pane.Time
+	list   widget.List
+	order  order
+	rows   []int // of the users, as listed
+	seen   seen
+	cursor threads.Key // of the row under the cursor
+	table  widget.Rect // as last drawn
 }
 
+// order is the order of the rows.
 type order uint8
 
-// The orders of threads.
 const (
-	byStack order = iota // groups of equal stacks
-	byID
-	byState
-	bySize
+	byCPU order = iota
+	byAlloc
+	byLabel
+	byFirst
 	orders
 )
 
 func (o order) String() string {
-	return [...]string{"equal stacks", "id", "state", "stack size"}[o]
+	return [...]string{"CPU time", "allocation", "label", "first sample"}[o]
 }
-
-// row is a group of threads, or one thread.
-type row struct {
-	kind   rowKind
-	at     int // index of a deadlock, group or thread in the dump
-	member bool
-}
-
-type rowKind uint8
-
-const (
-	rowThread rowKind = iota
-	rowGroup
-	rowDeadlock
-)
 
 // seen is what rows was made from.
 type seen struct {
-	a       *answer
-	order   order
-	filter  screen.Pattern
-	version int
+	a      *answer
+	order  order
+	filter screen.Pattern
+	least  float64
 }
 
-func newScreen(c *screen.Context) screen.Screen {
-	return &Screen{c: c, open: map[int]bool{}, of: -1}
-}
+func newScreen(c *screen.Context) screen.Screen { return &Screen{c: c, time: pane.NewTime(c)} }
 
+// part says that threads are wanted; the query's window has the columns of their tracks.
 type part struct{}
 
-// answer is the dump, with what rows say of threads.
+// answer is the threads of all transforms but those that choose threads, so that one can choose
+// another; and their tracks in the window, where the range is chosen.
 type answer struct {
-	dump   *threads.Dump
-	places []string        // by thread: where its stack is, as far as sources say
-	files  []threads.Frame // by thread: the frame of its place
-	texts  []string        // by thread: what a search looks at
-	behind [][]int         // by thread: who waits for it
+	users  *threads.Users
+	tracks *threads.Tracks // nil without a window
+	unit   string          // of the tracks' weights
+	peak   uint64          // the most of a thread in a column
 }
 
 // Compute implements model.Part; it gives an *answer.
 func (part) Compute(in *model.Input) (any, error) {
-	type key struct{ part }
-	return model.Recall(in.Engine, key{}, func() *answer {
-		a := &answer{dump: dumpOf(in.Profile())}
-		if a.dump == nil {
-			return a
+	var all, timeless []model.Transform
+	for _, t := range in.Samples.Transforms.All() {
+		if t.Op == model.OpThread || t.Op == model.OpPID {
+			continue
 		}
-		n := len(a.dump.Threads)
-		a.places, a.files, a.texts, a.behind = make([]string, n), make([]threads.Frame, n), make([]string, n), make([][]int, n)
-		known := map[uint32]threads.Frame{} // by leaf: threads with equal stacks are at the same place
-		for i := range a.dump.Threads {
-			t := &a.dump.Threads[i]
-			f, ok := known[t.Node]
-			if !ok {
-				f = firstPlaced(a.dump.Stack(t))
-				known[t.Node] = f
-			}
-			a.files[i], a.places[i] = f, strings.TrimSpace(f.Name+"  "+place(&f))
-			for _, of := range t.For {
-				a.behind[of] = append(a.behind[of], i)
-			}
-			a.texts[i] = strings.Join([]string{name(t), t.State.String(), blockedOn(t), a.places[i]}, " ")
-		}
-		return a
-	}), nil
-}
-
-// firstPlaced is the first frame with a source; else the first one.
-func firstPlaced(stack []threads.Frame) threads.Frame {
-	for _, f := range stack {
-		if f.File != "" {
-			return f
+		all = append(all, t)
+		if t.Op != model.OpRange {
+			timeless = append(timeless, t)
 		}
 	}
-	if len(stack) > 0 {
-		return stack[0]
+	f, err := model.Filter(in.Samples.Event, all)
+	if err != nil {
+		return nil, err
 	}
-	return threads.Frame{}
+	type usersKey struct{ model.Samples }
+	out := &answer{users: model.Recall(in.Engine, usersKey{model.Samples{Transforms: model.TransformsOf(all...)}}, func() *threads.Users {
+		return threads.UsersOf(in.Profile(), f)
+	})}
+	w := in.Query.Window
+	samples := model.Samples{Event: in.Samples.Event, Transforms: model.TransformsOf(timeless...)}
+	sel, err := in.Select(samples)
+	if err != nil {
+		return nil, err
+	}
+	if w.Cols <= 0 || w.To <= w.From || sel.Event < 0 {
+		return out, nil
+	}
+	type tracksKey struct {
+		model.Samples
+		model.Window
+	}
+	out.unit = sel.EventDef().Unit
+	out.tracks = model.Recall(in.Engine, tracksKey{samples, w}, func() *threads.Tracks {
+		return threads.TracksOf(sel, profile.Range{From: w.From, To: w.To}, w.Cols)
+	})
+	for _, t := range out.tracks.Of {
+		out.peak = max(out.peak, slices.Max(t.Weight))
+	}
+	return out, nil
 }
 
+func key(u *threads.User) threads.Key { return threads.Key{PID: u.PID, TSO: u.TSO} }
+
+// answer is the latest answer; nil until there is one.
 func (s *Screen) answer() *answer { return screen.Part[answer](s.c) }
 
-func (s *Screen) dump() *threads.Dump {
-	if a := s.answer(); a != nil {
-		return a.dump
+func (s *Screen) refresh() {
+	a := s.answer()
+	now := seen{a, s.order, s.c.Filter, s.c.Minimum}
+	if a == nil || now == s.seen {
+		return
+	}
+	s.seen, s.rows = now, s.rows[:0]
+	us := a.users.Threads
+	for i := range us {
+		if max(us[i].CPU.Share, us[i].Alloc.Share) >= s.c.Minimum && s.c.Filter.Match(nameOf(&us[i])) {
+			s.rows = append(s.rows, i)
+		}
+	}
+	first := func(u *threads.User) uint64 {
+		if a.tracks != nil {
+			if t := a.tracks.Of[key(u)]; t != nil {
+				return t.First
+			}
+		}
+		return ^uint64(0)
+	}
+	slices.SortStableFunc(s.rows, func(i, j int) int {
+		x, y := &us[i], &us[j]
+		switch s.order {
+		case byAlloc:
+			return cmp.Compare(y.Alloc.Share, x.Alloc.Share)
+		case byLabel:
+			return cmp.Or(cmp.Compare(b2i(x.Label == ""), b2i(y.Label == "")), cmp.Compare(x.Label, y.Label), cmp.Compare(x.TSO, y.TSO))
+		case byFirst:
+			return cmp.Compare(first(x), first(y))
+		}
+		return cmp.Compare(y.CPU.Share, x.CPU.Share)
+	})
+	s.list.N = len(s.rows)
+	for k, i := range s.rows {
+		if key(&us[i]) == s.cursor {
+			s.list.Set(k)
+			return
+		}
+	}
+	s.list.Set(s.list.Cursor)
+	s.note()
+}
+
+func b2i(b bool) int {
+	if b {
+		return 1
+	}
+	return 0
+}
+
+// row is the thread under the cursor; nil if there is none.
+func (s *Screen) row() *threads.User {
+	if a := s.answer(); a != nil && s.list.Cursor < len(s.rows) {
+		return &a.users.Threads[s.rows[s.list.Cursor]]
 	}
 	return nil
 }
 
-func (s *Screen) refresh() {
-	a := s.answer()
-	now := seen{a, s.order, s.c.Filter, s.version}
-	if a == nil || a.dump == nil || now == s.seen {
-		return
-	}
-	s.seen, s.rows = now, s.rows[:0]
-	g := a.dump
-	shown := func(i int) bool { return s.c.Filter.Match(a.texts[i]) }
-	for d := range g.Deadlocks {
-		members := slices.DeleteFunc(slices.Clone(g.Deadlocks[d].Threads), func(i int) bool { return !shown(i) })
-		if len(members) > 0 {
-			s.rows = append(s.rows, row{kind: rowDeadlock, at: d})
-		}
-		for _, i := range members {
-			s.rows = append(s.rows, row{at: i, member: true})
-		}
-	}
-	if s.order == byStack {
-		s.groups(g, shown)
-	} else {
-		s.flat(g, shown)
-	}
-	s.list.N = len(s.rows)
-	s.list.Set(s.list.Cursor)
-	if k := slices.Index(s.rows, s.cursor); k >= 0 && s.begun {
-		s.list.Set(k)
-	}
-	s.begun = true
-	s.note()
-}
-
-// groups lists threads with equal stacks as one row, and those of the groups that are open below it.
-func (s *Screen) groups(g *threads.Dump, shown func(int) bool) {
-	for n := range g.Groups {
-		members := slices.DeleteFunc(slices.Clone(g.Groups[n].Threads), func(i int) bool { return !shown(i) })
-		if len(members) == 1 {
-			s.rows = append(s.rows, row{at: members[0]})
-			continue
-		}
-		if len(members) == 0 {
-			continue
-		}
-		s.rows = append(s.rows, row{kind: rowGroup, at: n})
-		if s.open[n] {
-			for _, i := range members {
-				s.rows = append(s.rows, row{at: i, member: true})
-			}
-		}
-	}
-}
-
-// flat lists each thread.
-func (s *Screen) flat(g *threads.Dump, shown func(int) bool) {
-	from := len(s.rows)
-	for i := range g.Threads {
-		if shown(i) {
-			s.rows = append(s.rows, row{at: i})
-		}
-	}
-	slices.SortStableFunc(s.rows[from:], func(x, y row) int {
-		a, b := &g.Threads[x.at], &g.Threads[y.at]
-		switch s.order {
-		case byState:
-			return cmp.Compare(a.State.String(), b.State.String())
-		case bySize:
-			return cmp.Compare(b.StackBytes, a.StackBytes)
-		}
-		return cmp.Compare(a.TSO, b.TSO)
-	})
-}
-
-// note keeps what is under the cursor, and has its stack shown from the top.
 func (s *Screen) note() {
-	g := s.dump()
-	if g == nil || s.list.Cursor >= len(s.rows) {
-		return
-	}
-	s.cursor = s.rows[s.list.Cursor]
-	if of := s.thread(); of != s.of {
-		s.of, s.shown, s.stack = of, nil, widget.List{}
-		if of >= 0 {
-			s.shown = g.Stack(&g.Threads[of])
-		}
-		s.stack.N = len(s.shown)
+	if r := s.row(); r != nil {
+		s.cursor = key(r)
 	}
 }
 
-// thread is the thread under the cursor, of a group its first; −1 if there is none.
-func (s *Screen) thread() int {
-	g := s.dump()
-	if g == nil || s.list.Cursor >= len(s.rows) {
-		return -1
-	}
-	switch r := s.rows[s.list.Cursor]; r.kind {
-	case rowGroup:
-		return g.Groups[r.at].Threads[0]
-	case rowDeadlock:
-		return g.Deadlocks[r.at].Threads[0]
-	default:
-		return r.at
-	}
+// chosen reports whether all screens show only threads of which this is one.
+func (s *Screen) chosen(u *threads.User) bool {
+	return slices.ContainsFunc(s.c.Applied.All(), func(t model.Transform) bool { return t.Op == model.OpThread && t.ID == u.TSO })
 }
 
 // Query implements Screen.
-func (s *Screen) Query() model.Query { return s.c.Query(part{}) }
+func (s *Screen) Query() model.Query { return s.c.QueryWindow(part{}) }
 
 // Why implements Screen.
 func (s *Screen) Why(a keymap.Action) string {
 	switch a {
-	case keymap.RangeFrom, keymap.RangeTo, keymap.Brush, keymap.ZoomIn, keymap.ZoomOut, keymap.ZoomFit, keymap.PanLeft, keymap.PanRight,
-		keymap.Bookmark, keymap.NextBookmark:
-		return "a dump is of one moment"
+	case keymap.NextPane, keymap.PrevPane, keymap.Zoom:
+		return "there is one pane: j k move between threads, h l in time"
 	case keymap.Invert:
 		return "inverting turns the call tree; " + s.c.Key(screen.Stacks) + " shows it"
 	case keymap.Focus, keymap.Drop, keymap.Hide, keymap.Merge, keymap.Collapse, keymap.Sandwich:
-		return "a dump has no samples to narrow; & lists only the threads that match"
-	case keymap.Minimum, keymap.Base:
-		return "threads of a dump have no shares"
-	case keymap.Only, keymap.FocusExpr:
-		return "a dump has no samples to narrow; & lists only the threads that match"
-	case keymap.Left, keymap.Right:
-		if s.inStack {
-			return "the stack has nothing to open"
-		}
-		if s.list.Cursor >= len(s.rows) || s.rows[s.list.Cursor].kind != rowGroup && !s.inGroup() {
-			return "only groups of equal stacks open and close"
-		}
+		return "a thread is no function; enter keeps its samples only"
 	case keymap.Open:
-		if s.list.Cursor >= len(s.rows) || s.thread() < 0 {
+		if s.row() == nil {
 			return "there is no thread here"
 		}
-		if r := s.rows[s.list.Cursor]; r.kind == rowThread && len(s.dump().Threads[r.at].For) == 0 {
-			return "whom it waits for is not known, or it waits for none"
-		}
-	case keymap.Undo:
-		return s.c.WhyNoUndo()
-	case keymap.Redo:
-		return s.c.WhyNoRedo()
+	case keymap.Up, keymap.Down, keymap.Top, keymap.Bottom, keymap.HalfUp, keymap.HalfDown, keymap.PageUp, keymap.PageDown, keymap.Mark, keymap.Sort:
+		return ""
 	}
-	return ""
-}
-
-// inGroup reports whether the row under the cursor is listed below its group.
-func (s *Screen) inGroup() bool {
-	return s.order == byStack && s.cursor.kind == rowThread && s.cursor.member && s.head() >= 0
-}
-
-// head is the row of the group above the cursor that is open; −1 if there is none.
-func (s *Screen) head() int {
-	for k := s.list.Cursor; k >= 0 && k < len(s.rows); k-- {
-		switch r := s.rows[k]; {
-		case r.kind == rowGroup:
-			return k
-		case r.kind == rowDeadlock, !r.member:
-			return -1
-		}
-	}
-	return -1
+	return s.time.Why(a)
 }
 
 // Do implements Screen.
 func (s *Screen) Do(a keymap.Action) string {
 	s.refresh()
-	switch a {
-	case keymap.NextPane, keymap.PrevPane:
-		s.inStack = !s.inStack
-		return ""
-	case keymap.Zoom:
-		s.zoomed = !s.zoomed
-		return ""
-	case keymap.Sort:
+	switch {
+	case a == keymap.Sort:
 		s.order = (s.order + 1) % orders
 		s.refresh()
-		if s.order == byStack {
-			return "equal stacks together"
-		}
 		return "sorted by " + s.order.String()
-	case keymap.Left:
-		if k := s.head(); k >= 0 {
-			s.list.Set(k)
-			s.fold(s.rows[k].at, false)
+	case a == keymap.Open:
+		u := s.row()
+		was := s.chosen(u)
+		s.c.Applied.Toggle(model.Transform{Op: model.OpThread, ID: u.TSO})
+		if was {
+			return "thread " + nameOf(u) + " is no longer chosen"
 		}
-		return ""
-	case keymap.Right:
-		if r := s.rows[s.list.Cursor]; r.kind == rowGroup {
-			s.fold(r.at, true)
-		}
-		return ""
-	case keymap.Open:
-		return s.enter()
-	}
-	if s.inStack {
-		screen.MoveList(&s.stack, a)
-		return ""
-	}
-	if screen.MoveList(&s.list, a) {
-		s.note()
-	}
-	return ""
-}
-
-// fold opens or closes a group.
-func (s *Screen) fold(group int, open bool) {
-	s.note()
-	s.open[group] = open
-	s.version++
-	s.refresh()
-}
-
-// enter opens or closes a group, or goes to the thread that the one under the cursor waits for.
-func (s *Screen) enter() string {
-	r := s.rows[s.list.Cursor]
-	switch r.kind {
-	case rowGroup:
-		s.fold(r.at, !s.open[r.at])
-		return ""
-	case rowDeadlock:
-		s.list.Move(1)
+		return "all screens show thread " + nameOf(u) + "; enter takes it off"
+	case a != keymap.Left && a != keymap.Right && screen.MoveList(&s.list, a):
 		s.note()
 		return ""
 	}
-	g := s.dump()
-	from, to := r.at, g.Threads[r.at].For[0]
-	if !s.goTo(to) {
-		return "thread " + name(&g.Threads[to]) + " is not listed: & and enter lists all"
-	}
-	t := &g.Threads[from]
-	return fmt.Sprintf("%s waits for %s, %s this thread", name(t), object(t.Blocker), by(t.Blocker, t.Holds))
-}
-
-// goTo puts the cursor on a thread, and opens the group that it is in.
-func (s *Screen) goTo(thread int) bool {
-	find := func() bool {
-		k := slices.IndexFunc(s.rows, func(r row) bool { return r.kind == rowThread && r.at == thread })
-		if k >= 0 {
-			s.list.Set(k)
-			s.note()
-		}
-		return k >= 0
-	}
-	if find() {
-		return true
-	}
-	g := s.dump()
-	n := slices.IndexFunc(g.Groups, func(x threads.Group) bool { return slices.Contains(x.Threads, thread) })
-	if n < 0 || s.order != byStack {
-		return false
-	}
-	s.fold(n, true)
-	return find()
+	return s.time.Do(a)
 }
 
 // Back implements Screen.
-func (s *Screen) Back() bool {
-	was := s.zoomed || s.inStack
-	s.zoomed, s.inStack = false, false
-	return was
-}
+func (s *Screen) Back() bool { return s.time.Back() }
 
 // Mouse implements Screen.
 func (s *Screen) Mouse(m screen.Mouse) {
 	s.refresh()
-	switch {
-	case screen.Inside(s.table, m):
-		s.inStack = s.inStack && m.Kind != screen.Press
+	if s.time.Strip.Min.X <= m.X && m.X < s.time.Strip.Max.X && !m.Double {
+		s.time.Mouse(m)
+	}
+	if screen.Inside(s.table, m) && (m.Kind == screen.Press || m.X < s.time.Strip.Min.X) {
 		screen.MouseRows(s, &s.list, s.table, m, s.note)
-	case screen.Inside(s.frames, m):
-		s.inStack = s.inStack || m.Kind == screen.Press
-		screen.MouseList(&s.stack, s.frames, m)
 	}
 }
 
-// Find implements Screen: threads that match, or a function on whose stack.
+// Find implements Screen.
 func (s *Screen) Find(p *screen.Pattern, by int) bool {
 	s.refresh()
 	a := s.answer()
-	if p.RE == nil || a == nil || a.dump == nil {
+	if p.RE == nil || a == nil {
 		return false
 	}
-	return s.list.Find(by, func(k int) bool {
-		switch r := s.rows[k]; r.kind {
-		case rowThread:
-			return p.RE.MatchString(a.texts[r.at])
-		case rowGroup:
-			return p.RE.MatchString(a.texts[a.dump.Groups[r.at].Threads[0]])
-		}
-		return false
-	}, s.note)
+	return s.list.Find(by, func(i int) bool { return p.RE.MatchString(nameOf(&a.users.Threads[s.rows[i]])) }, s.note)
 }
 
 // Subject implements Screen.
 func (s *Screen) Subject() screen.Subject {
 	out := screen.Subject{Key: model.NoKey}
-	g, i := s.dump(), s.thread()
-	if i < 0 {
-		return out
+	if r := s.row(); r != nil {
+		out.Row = strings.Join([]string{format.Share(r.CPU.Share), format.Share(r.Alloc.Share), nameOf(r), fmt.Sprintf("process %d", r.PID)}, "\t")
 	}
-	t, f := &g.Threads[i], s.answer().files[i]
-	if s.inStack && s.stack.Cursor < len(s.shown) {
-		f = s.shown[s.stack.Cursor]
-	}
-	out.Row = strings.Join([]string{name(t), t.State.String(), blockedOn(t), f.Name, place(&f)}, "\t")
-	out.Path, out.Line = f.File, int(f.Line)
 	return out
 }
 
 // Report implements Screen.
 func (s *Screen) Report() (func(*profile.Selection) (printer.Report, error), error) {
-	p := s.c.Profile
-	return func(*profile.Selection) (printer.Report, error) { return Report{Profile: p}, nil }, nil
-}
-
-// some names some threads, and counts the others.
-func some(g *threads.Dump, list []int) string {
-	var who []string
-	for _, n := range list[:min(len(list), standardNames)] {
-		who = append(who, name(&g.Threads[n]))
-	}
-	if rest := len(list) - len(who); rest > 0 {
-		who = append(who, fmt.Sprintf("and %d more", rest))
-	}
-	return strings.Join(who, ", ")
-}
-
-// about says in sentences what is known of a thread.
-func about(a *answer, i int) []string {
-	g := a.dump
-	t := &g.Threads[i]
-	head := "thread " + name(t) + ": " + t.State.String()
-	if on := blockedOn(t); on != "" {
-		head += ", waits for " + on
-	}
-	out := []string{head}
-	if len(t.For) > 0 {
-		out = append(out, by(t.Blocker, t.Holds)+" "+some(g, t.For))
-	}
-	if behind := a.behind[i]; len(behind) > 0 {
-		out = append(out, format.Plural(uint64(len(behind)), "thread")+" waiting for it: "+some(g, behind))
-	}
-	also := runsOn(t)
-	if t.StackBytes > 0 {
-		also = append(also, format.Quantity(t.StackBytes, "bytes")+" of stack")
-	}
-	if also != nil {
-		out = append(out, strings.Join(also, ", "))
-	}
-	if !t.Stop.Complete() {
-		out = append(out, whyCut(t))
-	}
-	return out
+	return func(sel *profile.Selection) (printer.Report, error) {
+		f := sel.Filter
+		f.Event = 0
+		return Table{Profile: sel.Profile, Filter: f}, nil
+	}, nil
 }

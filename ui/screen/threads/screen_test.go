@@ -1,179 +1,152 @@
 package threads
 
 import (
-	"path/filepath"
-	"slices"
+	"bytes"
 	"strings"
 	"testing"
 
 	"ccagent/eventlog"
 	"ccagent/profile"
-	"ccagent/profile/columns"
-	"ccagent/ui/internal/golden"
+	"ccagent/profile/logtest"
 	"ccagent/ui/internal/screentest"
 	"ccagent/ui/keymap"
+	"ccagent/ui/model"
 	"ccagent/ui/printer"
-	"ccagent/ui/safe"
 	"ccagent/ui/screen"
 )
 
-// standstill is a dump of testdata/programs/standstill, run with 2 copies and queues of 4: two deadlocks of two
-// threads each, and 8 threads that wait in two queues at the same place.
-func standstill(t testing.TB) *profile.Profile {
+// log is of 100 ms on one capability: thread 7 runs in the first half, thread 8 for a quarter; then samples
+// are lost; the end is no thread's.
+func log(t testing.TB) *profile.Profile {
 	t.Helper()
-	p, err := profile.Open(filepath.Join("testdata", "standstill.eventlog"), nil)
+	l := logtest.New()
+	node := l.Stack(l.Block(l.Binding("main", "M", "f", 0)))
+	const ms = uint64(1e6)
+	sample := func(at, tso uint64) { l.SampleOf(at, eventlog.Sample{Weight: ms / 2, Node: node, TSO: tso}) }
+	for i := range uint64(100) {
+		sample(i*ms/2, 7)
+	}
+	for i := range uint64(50) {
+		sample(50*ms+i*ms/2, 8)
+	}
+	for i := range uint64(40) {
+		l.Write(75*ms+i*ms/2, &eventlog.Loss{Count: 1, Reason: eventlog.LossRingFull})
+	}
+	for i := range uint64(10) {
+		sample(95*ms+i*ms/2, 0)
+	}
+	p, err := profile.Load(bytes.NewReader(l.End()))
 	if err != nil {
 		t.Fatal(err)
 	}
 	return p
 }
 
-func open(t testing.TB) (*screentest.Session, *Screen) {
-	s := screentest.Open(t, Kind, standstill(t), nil)
-	s.Draw(120, 40)
-	return s, s.Screen.(*Screen)
-}
+func open(t testing.TB) *screentest.Session { return screentest.Open(t, Kind, log(t), nil) }
 
 func TestConforms(t *testing.T) {
-	p := standstill(t)
+	p := log(t)
 	screentest.Conforms(t, Kind, func() *screentest.Session { return screentest.Open(t, Kind, p, nil) })
 }
 
-// Deadlocks are listed first, then groups of equal stacks, the largest first; each thread is in the list once,
-// or in a group.
-func TestRows(t *testing.T) {
-	s, x := open(t)
-	if k := x.rows[0].kind; k != rowDeadlock {
-		t.Fatalf("the first row is %+v", x.rows[0])
-	}
-	screen := s.Draw(120, 40)
-	for _, want := range []string{"DEADLOCK of 2 threads", "8 threads: ", "Main.standstill", "Main.hs:96", "black hole", "throwTo", "foreign call"} {
-		if !strings.Contains(screen, want) {
-			t.Errorf("no %q in\n%s", want, screen)
-		}
-	}
-	if strings.Count(screen, "DEADLOCK") != 2 {
-		t.Errorf("deadlocks of\n%s", screen)
-	}
-	listed := map[int]int{}
-	for _, r := range x.rows {
-		switch {
-		case r.kind == rowGroup:
-			for _, i := range x.dump().Groups[r.at].Threads {
-				listed[i]++
+// Each thread has its share with an interval, and a track that is high where it ran; where samples were lost
+// nobody knows.
+func TestDraw(t *testing.T) {
+	s := open(t)
+	rows := map[string]string{}
+	for l := range strings.Lines(s.Draw(120, 40)) {
+		for _, name := range []string{" 7 ", " 8 ", "(no Haskell thread)", "cap0"} {
+			if strings.Contains(l, name) && strings.HasPrefix(l, "|") && strings.Contains(l, "@") {
+				rows[name] = strings.TrimRight(l, "|\n")
 			}
-		case r.kind == rowThread && !r.member:
-			listed[r.at]++
 		}
 	}
-	for i := range x.dump().Threads {
-		if listed[i] != 1 {
-			t.Errorf("thread %d is listed %d times", x.dump().Threads[i].TSO, listed[i])
+	x := s.Screen.(*Screen)
+	strip := x.time.Strip
+	for name, want := range map[string][4]byte{" 7 ": {'@', '.', '~', '.'}, " 8 ": {'.', '@', '~', '.'}, "(no Haskell thread)": {'.', '.', '~', '@'}, "cap0": {'@', '@', '~', '@'}} {
+		row := rows[name]
+		if len(row) < strip.Max.X {
+			t.Errorf("no track of %s in\n%s", name, s.Draw(120, 40))
+			continue
+		}
+		for i, at := range []int{20, 60, 85, 97} {
+			if got := strings.ReplaceAll(row, "*", "@")[strip.Min.X+at*strip.Dx()/100]; got != want[i] {
+				t.Errorf("%s at %d ms is %q, want %q: %s", name, at, got, want[i], row)
+			}
 		}
 	}
-	for _, order := range []order{byID, byState, bySize} {
+	if !strings.Contains(rows[" 7 "], "62.5%") || !strings.Contains(rows[" 7 "], "~") {
+		t.Errorf("thread 7's share: %s", rows[" 7 "])
+	}
+}
+
+// Enter keeps a thread's samples on all screens, on a second one those of either; the table still has
+// all threads, and enter again takes one off.
+func TestChoose(t *testing.T) {
+	s := open(t)
+	s.Draw(120, 40)
+	s.Do(keymap.Top, keymap.Open)
+	if ts := s.C.Applied.All(); len(ts) != 1 || ts[0] != (model.Transform{Op: model.OpThread, ID: 7}) {
+		t.Fatalf("transforms %v", ts)
+	}
+	if k := s.C.Data.Summary.Kept; k != 100 {
+		t.Errorf("%d samples are kept", k)
+	}
+	s.Do(keymap.Down, keymap.Open)
+	if k, rows := s.C.Data.Summary.Kept, s.Screen.(*Screen).list.N; k != 150 || rows != 3 {
+		t.Errorf("%d samples are kept, %d threads listed", k, rows)
+	}
+	s.Do(keymap.Open, keymap.Up, keymap.Open)
+	if ts := s.C.Applied.All(); len(ts) != 0 {
+		t.Errorf("transforms %v", ts)
+	}
+}
+
+// Threads are sorted by what they used, by label, or by when they first ran.
+func TestSort(t *testing.T) {
+	s := open(t)
+	s.Draw(120, 40)
+	x := s.Screen.(*Screen)
+	for x.order != byFirst {
 		s.Do(keymap.Sort)
-		n := 0
-		for _, r := range x.rows {
-			if r.kind == rowThread && !r.member {
-				n++
-			}
-		}
-		if x.order != order || n != len(x.dump().Threads) {
-			t.Errorf("by %s %d threads of %d", x.order, n, len(x.dump().Threads))
-		}
+	}
+	s.Do(keymap.Bottom)
+	if x.cursor.TSO != 0 {
+		t.Errorf("the last to run is %+v", x.cursor)
+	}
+	if pat, _ := screen.Compile("^8$", false); !s.Screen.Find(&pat, 1) || x.cursor.TSO != 8 {
+		t.Errorf("found %+v", x.cursor)
 	}
 }
 
-// Enter on a thread of a deadlock goes to the one that it waits for, and there back to the first; the stack
-// beside it is that thread's.
-func TestFollow(t *testing.T) {
-	s, x := open(t)
-	s.Do(keymap.Down)
-	first := x.thread()
-	waits := x.dump().Threads[first].For[0]
-	s.Do(keymap.Open)
-	if x.thread() != waits {
-		t.Fatalf("at thread %d, want %d", x.thread(), waits)
+// Of a log of waits the table has for how long each thread waited; of others it has no such column.
+func TestTableOfWaits(t *testing.T) {
+	l := logtest.New()
+	l.Write(0, &eventlog.EventDef{Index: 1, Requested: "blocked", Granted: "blocked", Unit: "ns"})
+	node := l.Stack(l.Block(l.Binding("main", "M", "f", 0)))
+	for i := range uint64(100) {
+		l.SampleOf(i*1e6, eventlog.Sample{Weight: 1e6, Node: node, TSO: 7})
+		l.SampleOf(i*1e6, eventlog.Sample{Event: 1, Weight: 3e7, Node: node, TSO: 7 + i%2})
 	}
-	stack := x.dump().Stack(&x.dump().Threads[waits])
-	if !slices.Equal(x.shown, stack) || len(stack) == 0 {
-		t.Errorf("shows %v, want %v", x.shown, stack)
-	}
-	if got := s.Draw(120, 40); !strings.Contains(got, "held by "+name(&x.dump().Threads[first])) || !strings.Contains(got, "1 thread waiting for it") {
-		t.Errorf("who waits for whom is not said:\n%s", got)
-	}
-	s.Do(keymap.Open)
-	if x.thread() != first {
-		t.Errorf("at thread %d, want %d", x.thread(), first)
-	}
-}
-
-// A group opens to its threads and closes again, from one of them too.
-func TestGroups(t *testing.T) {
-	s, x := open(t)
-	group := slices.IndexFunc(x.rows, func(r row) bool { return r.kind == rowGroup })
-	n, most := len(x.rows), len(x.dump().Groups[x.rows[group].at].Threads)
-	x.list.Set(group)
-	x.note()
-	s.Do(keymap.Right)
-	if len(x.rows) != n+most || most != 8 {
-		t.Errorf("%d rows, %d before and %d in the group", len(x.rows), n, most)
-	}
-	s.Do(keymap.Down, keymap.Down, keymap.Left)
-	if len(x.rows) != n || x.list.Cursor != group {
-		t.Errorf("%d rows, cursor at %d, want %d and %d", len(x.rows), x.list.Cursor, n, group)
-	}
-}
-
-// The filter keeps threads by state and by place, a search finds them.
-func TestFind(t *testing.T) {
-	s, x := open(t)
-	s.C.Filter, _ = screen.Compile("black hole", true)
-	s.Draw(120, 40)
-	n := 0
-	for _, th := range x.dump().Threads {
-		if th.State == eventlog.StateBlackHole {
-			n++
-		}
-	}
-	got := 0
-	for _, r := range x.rows {
-		switch r.kind {
-		case rowGroup:
-			got += len(x.dump().Groups[r.at].Threads)
-		case rowThread:
-			got++
-		}
-	}
-	if got != n || n == 0 {
-		t.Errorf("%d threads of %d are listed", got, n)
-	}
-	s.C.Filter = screen.Pattern{}
-	s.Draw(120, 40)
-	if pat, _ := screen.Compile(`throwTo`, false); !s.Screen.Find(&pat, 1) || x.dump().Threads[x.thread()].State.String() != "throwTo" {
-		t.Errorf("found thread %d", x.thread())
-	}
-}
-
-// Without a dump there is no screen, and the reason says how to make one.
-func TestOff(t *testing.T) {
-	s := screentest.Open(t, Kind, profile.New(&columns.Log{}), nil)
-	if why := Kind.Off(s.C); !strings.Contains(why, "ccagent threads -o") {
-		t.Errorf("off for %q", why)
-	}
-}
-
-// On a terminal of 80 columns the text has no line that the terminal would break.
-func TestTextFitsTheTerminal(t *testing.T) {
-	var text strings.Builder
-	if err := (Report{Profile: standstill(t)}).Text(&text, printer.Options{File: "standstill.eventlog", Width: 80}); err != nil {
+	p, err := profile.Load(bytes.NewReader(l.End()))
+	if err != nil {
 		t.Fatal(err)
 	}
-	for line := range strings.SplitSeq(text.String(), "\n") {
-		if w := safe.Width(line); w > 80 {
-			t.Errorf("%d columns: %q", w, line)
-		}
+	var text, doc bytes.Buffer
+	if err := (Table{Profile: p}).Text(&text, printer.Options{}); err != nil {
+		t.Fatal(err)
 	}
-	golden.Check(t, "standstill-80.txt", text.String())
+	if n := strings.Count(text.String(), "1.50 s"); n != 2 || !strings.Contains(text.String(), "blocked   share") {
+		t.Errorf("%d threads waited for 1.50 s, of two:\n%s", n, text.String())
+	}
+	if err := (Table{Profile: p}).JSON(&doc, printer.Options{}); err != nil {
+		t.Fatal(err)
+	}
+	if n := strings.Count(doc.String(), `"blocked_ns": 1500000000`); n != 2 || !strings.Contains(doc.String(), `"blocked_event": "blocked"`) {
+		t.Errorf("%d threads waited for 1.5 s, of two:\n%s", n, doc.String())
+	}
+	text.Reset()
+	if err := (Table{Profile: log(t)}).Text(&text, printer.Options{}); err != nil || strings.Contains(text.String(), "blocked") {
+		t.Errorf("without waits: %v\n%s", err, text.String())
+	}
 }
