@@ -128,6 +128,9 @@ func (a *App) loaded(p *profile.Profile, compared *screen.Compared) {
 		a.c.Applied.Push(t)
 	}
 	a.deck.fill(a.c)
+	if a.kept.first && !a.log.src.Live && a.deck.kind().Name == screen.Hot {
+		a.tour = &tour{}
+	}
 }
 
 // Update implements tea.Model.

@@ -112,6 +112,7 @@ type memory struct {
 	settings
 	hint  string
 	warns bool
+	first bool // this user has not run the viewer before, and that it runs now is written down
 }
 
 // remembered loads the settings, and sets the theme unless the options have one. save
@@ -130,6 +131,10 @@ func remembered(o *Options) (m memory, save func(settings) error) {
 	was := m.settings
 	if !m.Seen {
 		m.hint, m.Seen = firstHint, true
+		// Now, so that a viewer that is killed is no reason to show the tour again.
+		if err := at.save(m.settings); err == nil {
+			m.first, was = true, m.settings
+		}
 	}
 	if o.Theme == "" {
 		o.Theme = m.Theme

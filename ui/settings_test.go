@@ -37,8 +37,10 @@ func TestSettingsSurvive(t *testing.T) {
 	}
 	first := run()
 	first.has(firstHint)
+	first.has("a tour")
 	run("s", "ctrl+t", "tab", "tab", "l", "l", "l", "b").hasNot(firstHint)
 	again := run("B")
+	again.hasNot("a tour")
 	again.has("hot  by only")
 	again.has("bookmark at 0.42s")
 	run("tab", "tab", "B", "b")

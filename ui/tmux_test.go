@@ -36,6 +36,13 @@ func newTerminal(t *testing.T, w, h int) *terminal {
 			term.env = append(term.env, e)
 		}
 	}
+	seen := settingsIn(dir) // the tour of a first run would take keys
+	if err := os.MkdirAll(filepath.Dir(seen), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(seen, []byte(`{"seen":true}`), 0o600); err != nil {
+		t.Fatal(err)
+	}
 	term.env = append(term.env, "TERM=xterm-256color", "XDG_CONFIG_HOME="+dir, "LC_ALL=C.UTF-8")
 	term.tmux("-f", "/dev/null", "new-session", "-d", "-x", fmt.Sprint(w), "-y", fmt.Sprint(h), "bash", "--norc", "--noprofile")
 	t.Cleanup(func() { term.tmux("kill-server") })

@@ -12,8 +12,8 @@ import (
 	"ccagent/ui/widget"
 )
 
-// tour is three steps for those who see the viewer for the first time, in a box over the screen. It comes when it is
-// asked for (?t): what opens by itself is in the way. Keys that are not its own end it, and do what they always do.
+// tour is three steps for those who see the viewer for the first time, in a box over the screen. It comes once by itself, where a log is
+// opened on its main screen, and when it is asked for (?t). Keys that are not its own end it, and do what they always do.
 type tour struct{ step int }
 
 // tourStep is what one step says. Keys are named by their actions, so that the text follows the table of keys.
