@@ -58,7 +58,7 @@ type child struct {
 }
 
 // StartError is returned when a program cannot be started; Status is the exit
-// status that shells use for the case: 126 or 127.
+// status that shells use for the case: 126, 127, or 128 and the number of the signal that ended it.
 type StartError struct {
 	Program string
 	Status  int
@@ -128,7 +128,7 @@ func (c *child) run(started chan<- error) {
 		return
 	}
 	if !status.Stopped() {
-		started <- fmt.Errorf("the program ended before its first instruction (%v)", status)
+		started <- endedError(status)
 		return
 	}
 	// It stands for as long as the agent lives: a tracer that dies lets it run, since the
@@ -202,13 +202,33 @@ func explainStart(err error) error {
 	return err
 }
 
+// endedError is the end of a program whose first instruction has not run: somebody has killed it, or the kernel cannot map it.
+type endedError unix.WaitStatus
+
+func (e endedError) Error() string {
+	if s := unix.WaitStatus(e); s.Signaled() {
+		return fmt.Sprintf("signal %d (%v) ended it before its first instruction", s.Signal(), s.Signal())
+	}
+	return fmt.Sprintf("it ended before its first instruction, with status %d", unix.WaitStatus(e).ExitStatus())
+}
+
+// exitStatus is what a shell says of it.
+func (e endedError) exitStatus() int {
+	if s := unix.WaitStatus(e); s.Signaled() {
+		return 128 + int(s.Signal())
+	}
+	return unix.WaitStatus(e).ExitStatus()
+}
+
 func startError(program string, err error) error {
 	var path *os.PathError // names the program once more
 	if errors.As(err, &path) {
 		err = path.Err
 	}
 	e := &StartError{Program: program, Status: 126, Err: err}
-	if errors.Is(err, exec.ErrNotFound) || errors.Is(err, os.ErrNotExist) {
+	if ended := endedError(0); errors.As(err, &ended) {
+		e.Status = ended.exitStatus()
+	} else if errors.Is(err, exec.ErrNotFound) || errors.Is(err, os.ErrNotExist) {
 		e.Status = 127
 	}
 	return e
