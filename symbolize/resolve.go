@@ -36,7 +36,7 @@ type resolver struct {
 func (s *resolver) add(e evidence.Evidence, symbols evidence.Symbols, closures func(info uint64) string) *witness {
 	w := &witness{evidence: e}
 	if sourced, ok := e.(evidence.Sourced); ok {
-		w.sourced, w.files = sourced, sources.NewFiles(s.finder, s.run.files, sourced.File)
+		w.sourced, w.files = sourced, sources.NewFiles(s.finder, s.run.files, sourced.File, symbols.IsClass)
 		w.spans, w.blocks = map[evidence.SpanID]uint32{}, map[evidence.BlockID]uint32{}
 	}
 	w.namer = naming.NewNamer(s.run.bindings, s.module, e, w.files, symbols, closures)

@@ -43,7 +43,7 @@ func BuildMusl(tb testing.TB, name string, o Options) string {
 		tb.Fatalf("build %s: %v", name, err)
 	}
 	sum := sha256.Sum256([]byte("musl\x00" + key + fortified))
-	return cached(tb, hex.EncodeToString(sum[:12]), name, func(tmp string) {
+	exe := cached(tb, hex.EncodeToString(sum[:12]), name, func(tmp string) {
 		obj := filepath.Join(tmp, "obj")
 		check := func(err error) {
 			tb.Helper()
@@ -68,4 +68,8 @@ func BuildMusl(tb testing.TB, name string, o Options) string {
 			check(fmt.Errorf("%w\n%s", err, out))
 		}
 	})
+	if err := madeAfter(exe, src); err != nil {
+		tb.Fatalf("build %s with musl: %v", name, err)
+	}
+	return exe
 }

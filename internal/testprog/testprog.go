@@ -104,7 +104,7 @@ func Build(tb testing.TB, name string, o Options) string {
 	if err != nil {
 		tb.Fatalf("build %s: %v", name, err)
 	}
-	return cached(tb, key, name, func(tmp string) {
+	exe := cached(tb, key, name, func(tmp string) {
 		args := append(o.args(), "-outputdir", filepath.Join(tmp, "obj"), "-o", filepath.Join(tmp, name))
 		cmd := exec.Command(ghc, append(args, inputs...)...)
 		cmd.Dir = src
@@ -121,6 +121,34 @@ func Build(tb testing.TB, name string, o Options) string {
 			tb.Fatalf("build %s: not free of warnings\n%s", name, out)
 		}
 	})
+	if err := madeAfter(exe, src); err != nil {
+		tb.Fatalf("build %s: %v", name, err)
+	}
+	return exe
+}
+
+// madeAfter sets the time of an executable that is older than its sources to now. Sources that were written
+// again, as by a new checkout, have the text that it was built from, but are taken for other ones.
+func madeAfter(exe, src string) error {
+	made, err := os.Stat(exe)
+	if err != nil {
+		return err
+	}
+	entries, err := os.ReadDir(src)
+	if err != nil {
+		return err
+	}
+	for _, e := range entries {
+		source, err := e.Info()
+		if err != nil {
+			return err
+		}
+		if source.ModTime().After(made.ModTime()) {
+			now := time.Now()
+			return os.Chtimes(exe, now, now)
+		}
+	}
+	return nil
 }
 
 // cached returns the path of an executable of that name in the cache's folder of a key. If it is not

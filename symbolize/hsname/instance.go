@@ -19,6 +19,19 @@ var commonClasses = func() map[string]bool {
 	return m
 }()
 
+// Member names a method of an instance, or the instance itself where method is empty, as people read it:
+// "compare (instance Ord Shape)". instance is Origin's; where it is empty, the name is method's. isClass is as for Instance.
+func Member(method, instance string, isClass func(string) bool) string {
+	if instance == "" {
+		return method
+	}
+	name := "(instance " + Instance(instance, isClass) + ")"
+	if method != "" {
+		name = method + " " + name
+	}
+	return name
+}
+
 // Instance takes the name of an instance apart, in which GHC runs class and
 // types together: "EqSet" is "Eq Set". isClass recognises classes beyond the
 // common ones; it may be nil. Where no class or more than one fits, the name

@@ -68,7 +68,7 @@ func (n *Namer) madeFrom(p *evidence.Procedure, text *hssource.Module, at uint32
 		}
 		return at, o.Words, nil
 	case o.Instance != "":
-		parent, err = n.bindings.source(l.Package, l.Module, instanceName(o, n.symbols.IsClass), "")
+		parent, err = n.bindings.source(l.Package, l.Module, hsname.Member(o.Source, o.Instance, n.symbols.IsClass), "")
 		return parent, o.Words, err
 	case o.Words != "" && o.Source != "":
 		for _, name := range []string{o.Source, strings.TrimRight(o.Source, "0123456789")} {
@@ -112,16 +112,6 @@ func (n *Namer) madeFrom(p *evidence.Procedure, text *hssource.Module, at uint32
 func (n *Namer) evident(l hsname.Name, name string) bool {
 	base := hsname.Linkage(l.Unit, l.Module, name)
 	return n.symbols.Defines(base+"_closure") || n.symbols.Defines(base+"_info")
-}
-
-// instanceName is an instance, or a method of it, as people read it:
-// "compare (instance Ord Shape)".
-func instanceName(o hsname.Origin, isClass func(string) bool) string {
-	name := "(instance " + hsname.Instance(o.Instance, isClass) + ")"
-	if o.Source != "" {
-		name = o.Source + " " + name
-	}
-	return name
 }
 
 // derived finds the declaration that GHC named something after: "main" for

@@ -108,7 +108,7 @@ func TestProceduresByLine(t *testing.T) {
 	b := NewBindings(emit, 0)
 	files := sources.NewFiles(&sources.Finder{}, sources.NewLog(emit, 0, false), func(sources.FileID) sources.Description {
 		return sources.Description{Path: "src/Chess.lhs", Module: "Chess", Package: "main"}
-	})
+	}, nil)
 	n := NewNamer(b, 1, procs, files, defined{}, nil)
 	for _, id := range []evidence.ProcID{1, 2, 3, 4, 1} {
 		if _, err := n.Procedure(id); err != nil {

@@ -8,6 +8,7 @@ import (
 	"unicode"
 	"unicode/utf8"
 
+	"ccagent/symbolize/hsname"
 	"ccagent/symbolize/hssource"
 )
 
@@ -36,6 +37,8 @@ type Outline struct {
 type Name struct {
 	Line, Col uint32
 	Name      string
+	// Instance is set for a method of an instance: class and type run together, as in names of GHC.
+	Instance string
 }
 
 // NewOutline makes an outline of all notes of a file and of the positions of its
@@ -57,33 +60,63 @@ func NewOutline(notes []Extent, procedures []Name) Outline {
 	for i := range o.Names {
 		o.Names[i].Name = Top(o.Names[i].Name)
 	}
-	slices.SortFunc(o.Names, func(a, b Name) int { return compare(a.Line, a.Col, b.Line, b.Col) })
+	slices.SortStableFunc(o.Names, func(a, b Name) int { return compare(a.Line, a.Col, b.Line, b.Col) })
+	o.shareInstances()
 	return o
+}
+
+// shareInstances tells all names below an outermost note of the instance that one of them is known to be in:
+// what is local to a method has no name that says so.
+func (o *Outline) shareInstances() {
+	for i, next := 0, 0; i < len(o.Tops); i++ {
+		t := o.Tops[i]
+		for next < len(o.Names) && compare(o.Names[next].Line, o.Names[next].Col, t.Line, t.Col) < 0 {
+			next++
+		}
+		below := next
+		for next < len(o.Names) && t.holds(o.Names[next].Line, o.Names[next].Col) {
+			next++
+		}
+		names := o.Names[below:next]
+		known := slices.IndexFunc(names, func(n Name) bool { return n.Instance != "" })
+		if known < 0 {
+			continue
+		}
+		for j := range names {
+			if names[j].Name == names[known].Name {
+				names[j].Instance = names[known].Instance
+			}
+		}
+	}
+}
+
+// holds reports whether a position that is not before an extent is in it.
+func (e Extent) holds(line, col uint32) bool {
+	return compare(line, col, e.EndLine, e.EndCol) < 0 || compare(line, col, e.Line, e.Col) == 0
 }
 
 // binding names the top-level binding at a position: by the outermost note there and
 // the names that procedures of the same note have.
-func (o *Outline) binding(line, col uint32) string {
+func (o *Outline) binding(line, col uint32) Name {
 	i := sort.Search(len(o.Tops), func(i int) bool {
 		return compare(o.Tops[i].Line, o.Tops[i].Col, line, col) > 0
 	})
 	if i > 0 {
 		t := o.Tops[i-1]
 		j := sort.Search(len(o.Names), func(j int) bool { return compare(o.Names[j].Line, o.Names[j].Col, t.Line, t.Col) >= 0 })
-		if j < len(o.Names) && (compare(o.Names[j].Line, o.Names[j].Col, t.EndLine, t.EndCol) < 0 ||
-			compare(o.Names[j].Line, o.Names[j].Col, t.Line, t.Col) == 0) {
-			return o.Names[j].Name
+		if j < len(o.Names) && t.holds(o.Names[j].Line, o.Names[j].Col) {
+			return o.Names[j]
 		}
 		if t.Col == 1 && compare(line, col, t.EndLine, t.EndCol) < 0 {
-			return "" // a top-level binding that no procedure names
+			return Name{} // a top-level binding that no procedure names
 		}
 	}
 	for j := sort.Search(len(o.Names), func(j int) bool { return compare(o.Names[j].Line, o.Names[j].Col, line, col) > 0 }) - 1; j >= 0; j-- {
 		if o.Names[j].Col == 1 {
-			return o.Names[j].Name
+			return o.Names[j]
 		}
 	}
-	return ""
+	return Name{}
 }
 
 func compare(l1, c1, l2, c2 uint32) int {
@@ -103,6 +136,7 @@ type File struct {
 	Module  string
 	text    *hssource.Module // nil without a text that fits the binary
 	outline Outline
+	isClass func(string) bool
 }
 
 // Files are the files that one kind of evidence of a module names.
@@ -110,12 +144,14 @@ type Files struct {
 	finder   *Finder
 	log      *Log
 	describe func(FileID) Description
+	isClass  func(string) bool
 	known    map[FileID]*File
 }
 
-// NewFiles makes the Files that describe gives the descriptions of.
-func NewFiles(finder *Finder, log *Log, describe func(FileID) Description) *Files {
-	return &Files{finder, log, describe, map[FileID]*File{}}
+// NewFiles makes the Files that describe gives the descriptions of. isClass recognises the module's own
+// classes in the names of instances; it may be nil.
+func NewFiles(finder *Finder, log *Log, describe func(FileID) Description, isClass func(string) bool) *Files {
+	return &Files{finder, log, describe, isClass, map[FileID]*File{}}
 }
 
 // File gives a file, which it finds and writes into the log when it is first asked for.
@@ -124,7 +160,7 @@ func (s *Files) File(id FileID) (*File, error) {
 		return f, nil
 	}
 	d := s.describe(id)
-	f := &File{Package: d.Package, Module: d.Module, outline: d.Outline}
+	f := &File{Package: d.Package, Module: d.Module, outline: d.Outline, isClass: s.isClass}
 	content, problem := s.finder.Find(d.Path, d.Dirs, nil)
 	if content.Text != nil && !strings.HasSuffix(d.Path, currySuffix) {
 		parsed := hssource.Parse(string(content.Text), d.Path)
@@ -151,7 +187,8 @@ func (s *Files) Path(id FileID) string { return s.describe(id).Path }
 // that is unknown. It goes by the layout of the text, or the outline where there is none.
 func (f *File) Binding(line, col uint32) string {
 	if f.text == nil {
-		return f.outline.binding(line, col)
+		n := f.outline.binding(line, col)
+		return hsname.Member(n.Name, n.Instance, f.isClass)
 	}
 	name, _ := f.text.At(int(line))
 	return name

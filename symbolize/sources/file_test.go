@@ -11,19 +11,24 @@ import (
 )
 
 // Without its text, a file's bindings are named by the outermost note at a position and
-// the procedures of that note.
+// the procedures of that note. What is local to a method is in its instance although its name does not say so.
 func TestOutlineNamesBindings(t *testing.T) {
 	o := NewOutline(
-		[]Extent{{10, 1, 12, 20}, {11, 5, 11, 9}, {20, 1, 22, 8}, {30, 3, 31, 4}},
-		[]Name{{11, 5, "heavy.go"}, {25, 1, "light"}, {30, 3, "show"}},
+		[]Extent{{10, 1, 12, 20}, {11, 5, 11, 9}, {20, 1, 22, 8}, {30, 3, 31, 4}, {40, 3, 41, 9}, {50, 3, 50, 9}},
+		[]Name{
+			{11, 5, "heavy.go", ""}, {25, 1, "light", ""}, {30, 3, "show", ""},
+			{40, 3, "area.go", ""}, {40, 10, "area", "HasAreaShape"}, {50, 3, "area", "HasAreaCircle"}, {50, 5, "pi", ""},
+		},
 	)
-	if len(o.Tops) != 3 {
+	if len(o.Tops) != 5 {
 		t.Fatalf("outermost notes: %v", o.Tops)
 	}
+	f := File{outline: o, isClass: func(name string) bool { return name == "HasArea" }}
 	for at, want := range map[[2]uint32]string{
 		{10, 1}: "heavy", {11, 7}: "heavy", {21, 2}: "", {26, 9}: "light", {30, 5}: "show", {1, 1}: "",
+		{40, 4}: "area (instance HasArea Shape)", {41, 2}: "area (instance HasArea Shape)", {50, 6}: "area (instance HasArea Circle)",
 	} {
-		if got := o.binding(at[0], at[1]); got != want {
+		if got := f.Binding(at[0], at[1]); got != want {
 			t.Errorf("line %d, column %d is in %q, want %q", at[0], at[1], got, want)
 		}
 	}

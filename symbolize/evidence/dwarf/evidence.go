@@ -322,7 +322,13 @@ func (e *Evidence) File(id sources.FileID) sources.Description {
 	var procs []sources.Name
 	for _, id := range e.procsOf[index] {
 		p := e.x.Proc(id)
-		procs = append(procs, sources.Name{Line: p.Pos.Line, Col: p.Pos.Col, Name: p.Name})
+		n := sources.Name{Line: p.Pos.Line, Col: p.Pos.Col, Name: p.Name}
+		if l, ok := hsname.Parse(p.Linkage); ok && !l.Internal {
+			if o := hsname.Explain(l.Name); o.Source == sources.Top(p.Name) {
+				n.Instance = o.Instance
+			}
+		}
+		procs = append(procs, n)
 	}
 	d.Outline = sources.NewOutline(notes, procs)
 	return d
