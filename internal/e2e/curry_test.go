@@ -3,12 +3,10 @@ package e2e
 import (
 	"fmt"
 	"math"
-	"os"
 	"regexp"
 	"strconv"
 	"strings"
 	"testing"
-	"time"
 
 	"ccagent/internal/testprog"
 )
@@ -118,11 +116,7 @@ func TestCurryChoicesByFunction(t *testing.T) {
 		known, flags := c.known, c.flags
 		program := testprog.Build(t, "curry", testprog.Options{Flags: flags})
 		if c.before {
-			program = testprog.CopyTo(t, program, t.TempDir())
-			then := time.Date(2000, 1, 1, 0, 0, 0, 0, time.UTC)
-			if err := os.Chtimes(program, then, then); err != nil {
-				t.Fatal(err)
-			}
+			program = olderThanSources(t, program)
 		}
 		log, _ := record(t, []string{"--max-overhead", "0", "-e", "cpu-clock,alloc"}, program, "bets", strconv.Itoa(n), strconv.Itoa(rounds))
 		var doc struct {

@@ -93,6 +93,28 @@ func TestSourcesAreWhatTheProgramsUserReads(t *testing.T) {
 	}
 }
 
+// Methods are named with their instance without the program's sources as well, whether their symbols
+// name them or, as those of a newtype, their instance alone.
+func TestMethodsWithoutSources(t *testing.T) {
+	testprog.NeedRoot(t)
+	log, _ := record(t, []string{"-e", "cpu-clock", "-F", "4999", "--max-overhead", "0"}, olderThanSources(t, testprog.Build(t, "rewriter", testprog.Options{})))
+	elements := hotOf(t, log)
+	elements.element(t, "Main.>>= (instance Monad Action)")
+	elements.element(t, "Main.pure (instance Applicative Action)")
+}
+
+// olderThanSources gives a copy of a program that was built long ago, so that its sources' texts are not gone by: they may
+// differ from what was compiled.
+func olderThanSources(t *testing.T, program string) string {
+	t.Helper()
+	program = testprog.CopyTo(t, program, t.TempDir())
+	then := time.Date(2000, 1, 1, 0, 0, 0, 0, time.UTC)
+	if err := os.Chtimes(program, then, then); err != nil {
+		t.Fatal(err)
+	}
+	return program
+}
+
 // A program built with -g1 has no source notes, but lines: its bindings are shown where their code is, and with their text.
 func TestLinesWithoutNotes(t *testing.T) {
 	testprog.NeedRoot(t)

@@ -324,7 +324,9 @@ func (e *Evidence) File(id sources.FileID) sources.Description {
 		p := e.x.Proc(id)
 		n := sources.Name{Line: p.Pos.Line, Col: p.Pos.Col, Name: p.Name}
 		if l, ok := hsname.Parse(p.Linkage); ok && !l.Internal {
-			if o := hsname.Explain(l.Name); o.Source == sources.Top(p.Name) {
+			// Code of a method that needs no newtype's wrapper has its instance's name with a number. Top-level bindings,
+			// which may be inlined there, begin in the first column.
+			if o := hsname.Explain(l.Name); o.Source == sources.Top(p.Name) || o.Source == "" && p.Pos.Col > 1 {
 				n.Instance = o.Instance
 			}
 		}
