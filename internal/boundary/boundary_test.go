@@ -108,7 +108,7 @@ var inside = map[string][]string{
 	"symbolize/coderefs":        {"symbolize/elffile"},
 	"symbolize/gccode":          {"symbolize/cfi", "symbolize/coderefs", "symbolize/elffile"},
 	"symbolize/binary":          {"symbolize/elffile", "symbolize/dwarfindex", "symbolize/hsname"},
-	"symbolize/sources":         {"symbolize/binary", "symbolize/coredump", "symbolize/hssource"},
+	"symbolize/sources":         {"symbolize/binary", "symbolize/coredump", "symbolize/hsname", "symbolize/hssource"},
 	"symbolize/evidence":        {"symbolize/hsname", "symbolize/sources"},
 	"symbolize/evidence/symtab": {"symbolize/evidence", "symbolize/binary", "symbolize/cfi", "symbolize/elffile", "symbolize/gccode", "symbolize/hsname"},
 	"symbolize/evidence/ipe":    {"symbolize/evidence", "symbolize/evidence/symtab", "symbolize/elffile", "symbolize/hsname", "symbolize/sources"},
