@@ -120,14 +120,14 @@ func footprintOf(t *testing.T, kind string, mb int) (head *eventlog.Footprint, p
 	return head, parts, pins, stacks, cmd.live, cmd.slop, rollup << 10
 }
 
-// Of a heap of the non-moving collector closures are not counted, but its memory is divided.
+// A heap of the non-moving collector is counted, and its memory is divided.
 func TestFootprintNonmoving(t *testing.T) {
 	const mb = 16
 	p := place(t, testprog.Options{Threaded: true}, "live", fmt.Sprint(mb), "rest", "+RTS", "--nonmoving-gc", "-I0", "-RTS") // no collection when it is idle
 	path := filepath.Join(t.TempDir(), "heap.eventlog")
 	h := HeapOptions{Options: Options{PID: p.Process.Pid, Output: path, Warn: func(string) {}}, Wait: time.Millisecond}
 	sum, err := Heap(t.Context(), h)
-	if err != nil || sum.Bands != 0 {
+	if err != nil || sum.Bands == 0 {
 		t.Fatalf("%+v, %v", sum, err)
 	}
 	log, err := os.ReadFile(path)

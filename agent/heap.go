@@ -95,14 +95,6 @@ func (c *capture) heap(ctx context.Context, im *process.Image, o *HeapOptions, s
 		return errNoHaskell
 	}
 	taken, r, err := takeCensus(ctx, c.log, im, o)
-	if errors.Is(err, census.ErrNonmoving) && !o.Graph {
-		c.log.Warn(fmt.Sprintf("closures are not counted, only where memory is (ccview heap --rss): %v", err))
-		if taken, err = r.Blocks(ctx); err != nil {
-			return err
-		}
-		sum.AtRest, sum.Stops = true, r.Stops
-		return writeFootprint(c.log, taken.Time, im.PID, footprint.Of(taken))
-	}
 	if err != nil {
 		return err
 	}
@@ -139,10 +131,29 @@ func (c *capture) heap(ctx context.Context, im *process.Image, o *HeapOptions, s
 
 // takeCensus takes the census that the process allows.
 func takeCensus(ctx context.Context, log *sink.Sink, im *process.Image, o *HeapOptions) (*census.Census, *census.Reader, error) {
+	taken, r, err := takeMoving(ctx, log, im, o)
+	if errors.Is(err, census.ErrNonmoving) {
+		log.Warn(nonmoving)
+		r.CountSegments()
+		taken, err = r.AtRest(ctx, censusOptions(o))
+	}
+	return taken, r, err
+}
+
+// nonmoving is why a heap is counted at rest.
+const nonmoving = "the non-moving collector (+RTS --nonmoving-gc) finds beside the program what has died: the heap is counted as it is, with garbage; --graph tells what is alive"
+
+func censusOptions(o *HeapOptions) census.Options {
 	how := census.Options{Wait: o.Wait, MaxPause: o.MaxPause, Residence: true}
 	if o.Graph {
 		how.Keep = o.GraphMemory
 	}
+	return how
+}
+
+// takeMoving takes the census that the process allows, of a heap without segments.
+func takeMoving(ctx context.Context, log *sink.Sink, im *process.Image, o *HeapOptions) (*census.Census, *census.Reader, error) {
+	how := censusOptions(o)
 	symbols, err := im.RTS.RTSSymbols()
 	if err != nil {
 		return nil, nil, err

@@ -14,6 +14,12 @@ type Group struct {
 	Flags       uint16 // ghc.Block…
 	Generation  uint64 // address of the generation's descriptor
 	Link        uint64 // address of the descriptor of the group that follows in its list
+	Cell        int    // bytes of each cell, of a segment of the non-moving collector (Segments); else 0
+}
+
+// IsSegment reports whether the group is a segment of the non-moving collector: small closures that it has in cells.
+func (g *Group) IsSegment() bool {
+	return g.Flags&(ghc.BlockNonmoving|ghc.BlockLarge|ghc.BlockCompact) == ghc.BlockNonmoving
 }
 
 // DescribedBy is the first byte of the block whose descriptor has an address.
@@ -62,7 +68,7 @@ func Head(address uint64, descriptor []byte, limit uint64) (g Group, whole uint6
 		whole = 1 + (n-ghc.BlocksPerMegablock+blocksOfMegablock-1)/blocksOfMegablock
 	}
 	free := g.IsFree()
-	if whole > limit || whole > 0 && !free && !g.Has(ghc.BlockNonmoving) && (g.Free < g.Start || g.Free-g.Start > uint64(g.Blocks)*ghc.BlockBytes) {
+	if whole > limit || whole > 0 && !free && !g.IsSegment() && (g.Free < g.Start || g.Free-g.Start > uint64(g.Blocks)*ghc.BlockBytes) {
 		whole = 0
 	}
 	return g, whole
@@ -131,7 +137,7 @@ func Groups(address uint64, descriptors []byte, limit uint64, visit, free func(G
 			if free != nil {
 				free(g)
 			}
-		} else if g.Has(ghc.BlockNonmoving) || g.Free >= g.Start && g.Free-g.Start <= n*ghc.BlockBytes {
+		} else if g.IsSegment() || g.Free >= g.Start && g.Free-g.Start <= n*ghc.BlockBytes {
 			visit(g)
 		} else {
 			f.Odd += n

@@ -70,7 +70,9 @@ func (t *Tally) of(pointer uint64, info Info) *Count {
 }
 
 // Add counts the closures of a group of small objects, whose words in use are given.
-func (t *Tally) Add(words []uint64) {
+func (t *Tally) Add(words []uint64) { t.add(words, true) }
+
+func (t *Tally) add(words []uint64, slop bool) {
 	t.Unread += uint64(t.layout.Walk(words, t.tables, func(c Closure) {
 		if c.Info.Type == ghc.TSO && t.Threads != nil && len(t.Threads) < maxThreads {
 			t.Threads = append(t.Threads, t.layout.threadStack(words[c.At:][:c.Words]))
@@ -78,7 +80,9 @@ func (t *Tally) Add(words []uint64) {
 		if n := t.of(c.Pointer, c.Info); n != nil {
 			n.Number++
 			n.Words += uint64(c.Words)
-			n.Slop += uint64(c.Slop)
+			if slop {
+				n.Slop += uint64(c.Slop)
+			}
 		} else {
 			t.Unread += uint64(c.Words + c.Slop)
 		}

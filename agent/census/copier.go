@@ -157,7 +157,7 @@ func (c *copier) take(r *Reader, census *Census, g *heap.Group, scratch []uint64
 		return nil
 	}
 	if len(c.arena)-c.used >= size {
-		if _, err := r.Memory.ReadAt(c.arena[c.used:c.used+size], int64(g.Start)); err != nil {
+		if err := r.read(g, wordsOf(c.arena[c.used:c.used+size])); err != nil {
 			return err
 		}
 		c.kept = append(c.kept, kept{*g, c.used, size})
@@ -172,16 +172,30 @@ func (c *copier) take(r *Reader, census *Census, g *heap.Group, scratch []uint64
 		words = make([]uint64, size/8)
 	}
 	words = words[:size/8]
-	if _, err := r.Memory.ReadAt(bytesOf(words), int64(g.Start)); err != nil {
+	if err := r.read(g, words); err != nil {
 		return err
 	}
 	count(census.Tally, g, words)
 	return nil
 }
 
+// read reads the first words of a group, of a segment its closures.
+func (r *Reader) read(g *heap.Group, words []uint64) error {
+	if !g.IsSegment() {
+		_, err := r.Memory.ReadAt(bytesOf(words), int64(g.Start))
+		return err
+	}
+	return r.Layout.ReadSegment(words, g.Cell, r.look, func(words []uint64, from int) error {
+		_, err := r.Memory.ReadAt(bytesOf(words), int64(g.Start)+8*int64(from))
+		return err
+	})
+}
+
 // count counts a group, whose words are given, or the first of them for one that is not read whole.
 func count(t *heap.Tally, g *heap.Group, words []uint64) {
 	switch {
+	case g.IsSegment():
+		t.AddSegment(words, g.Cell)
 	case g.Flags&ghc.BlockPinned != 0:
 		t.AddPinned(*g, words)
 	case g.Flags&ghc.BlockCompact != 0:

@@ -418,7 +418,7 @@ func (r *Reader) collecting(d *Descriptors) (bool, error) {
 	const apart = ghc.BlockLarge | ghc.BlockCompact | ghc.BlockPinned
 	words := map[uint64]uint64{} // of small objects, by generation
 	for i := range d.Groups {
-		if g := &d.Groups[i]; g.Flags&(apart|ghc.BlockExec) == 0 {
+		if g := &d.Groups[i]; g.Flags&(apart|ghc.BlockExec) == 0 && !g.IsSegment() {
 			words[g.Generation] += g.Used() / 8
 		}
 	}

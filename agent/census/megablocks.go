@@ -68,10 +68,8 @@ func (r *Reader) heads(w *drawing, until uint64) error {
 				case g.IsFree():
 					d.Free = append(d.Free, g)
 					d.Unallocated += uint64(g.Blocks)
-				case g.Has(ghc.BlockNonmoving):
-					d.Nonmoving = true
-					d.Segments = append(d.Segments, g)
 				default:
+					d.Nonmoving = d.Nonmoving || g.Has(ghc.BlockNonmoving)
 					w.whole = append(w.whole, g)
 				}
 				d.Megablocks += max(whole, 1)
@@ -98,7 +96,12 @@ func (r *Reader) draw(until, giveUp uint64) (*drawing, error) {
 	}
 	w.all = len(w.units)
 	rand.Shuffle(len(w.units), func(i, k int) { w.units[i], w.units[k] = w.units[k], w.units[i] })
-	for w.read < len(w.units) && !w.full() && (w.read < leastDrawn || perf.Monotonic() < until) {
+	// Of segments a part says nothing of the others, since no generation says how many words they have. They
+	// stay where they are, but may be given up.
+	for w.read < len(w.units) && !w.full() && (w.read < leastDrawn || d.Nonmoving || perf.Monotonic() < until) {
+		if d.Nonmoving && !r.nonmoving {
+			return nil, ErrNonmoving
+		}
 		if err := r.next(w); err != nil {
 			return nil, err
 		}
@@ -107,8 +110,11 @@ func (r *Reader) draw(until, giveUp uint64) (*drawing, error) {
 	if d.Filling, err = r.filling(); err != nil {
 		return nil, fmt.Errorf("read the run-time system's capabilities: %w", err)
 	}
-	if d.Nonmoving {
+	switch {
+	case d.Nonmoving && !r.nonmoving:
 		return nil, ErrNonmoving
+	case d.Nonmoving && !w.complete():
+		return nil, r.tooLarge()
 	}
 	return w, nil
 }
@@ -126,7 +132,7 @@ func (r *Reader) next(w *drawing) error {
 }
 
 // full reports whether as many groups are known as are kept of a heap: no more megablocks are read.
-func (w *drawing) full() bool { return w.known+len(w.d.Free)+len(w.d.Segments) >= maxGroups }
+func (w *drawing) full() bool { return w.known+len(w.d.Free) >= maxGroups }
 
 // complete reports whether all descriptors were read.
 func (w *drawing) complete() bool { return w.read == w.all }
@@ -138,7 +144,7 @@ func (w *drawing) assemble() {
 	for i := range w.units[:w.read] {
 		d.Groups = append(d.Groups, w.units[i].groups...)
 	}
-	for _, all := range [][]heap.Group{d.Groups, d.Free, d.Segments} {
+	for _, all := range [][]heap.Group{d.Groups, d.Free} {
 		slices.SortFunc(all, func(x, y heap.Group) int { return cmp.Compare(x.Start, y.Start) })
 	}
 }

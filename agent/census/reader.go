@@ -27,14 +27,15 @@ type Reader struct {
 	// Stops are those of the program for censuses so far, also for those that were given up.
 	Stops Stops
 
-	threaded bool
-	layout   ghc.Layout
-	run      runCode
-	segments []Segment
-	vars     rtsites.Heap  // run-time addresses
-	found    *Found        // in place of vars, if it is not nil
-	pinned   uint64        // where a capability has its current block of pinned byte arrays
-	looked   func(tid int) // is called between the look at a thread's state and its stop; tests set it
+	threaded  bool
+	nonmoving bool // closures of the non-moving collector are counted
+	layout    ghc.Layout
+	run       runCode
+	segments  []Segment
+	vars      rtsites.Heap  // run-time addresses
+	found     *Found        // in place of vars, if it is not nil
+	pinned    uint64        // where a capability has its current block of pinned byte arrays
+	looked    func(tid int) // is called between the look at a thread's state and its stop; tests set it
 }
 
 // Stops counts how often, and for how long, a program was stopped.
@@ -74,12 +75,12 @@ type Descriptors struct {
 	Megablocks  uint64 // mapped
 	Unallocated uint64 // blocks on the allocator's lists
 	Odd         uint64 // blocks whose descriptors contradict themselves
-	// Nonmoving is set if the non-moving collector has blocks, which are not in Groups.
+	// Nonmoving is set if the non-moving collector has blocks.
 	Nonmoving bool
-	Segments  []heap.Group // of the non-moving collector, by address; Free has no meaning in them
 	// Filling are the starts of the blocks that capabilities fill with pinned byte arrays. They
 	// belong to no generation yet.
-	Filling []uint64
+	Filling  []uint64
+	segments heap.Segments // how its segments are divided
 	// Collecting is set if a collection was under way when they were read: what it copies from is in Groups without the flag that it
 	// was evacuated.
 	Collecting bool
@@ -127,8 +128,8 @@ const (
 // ErrNoHeap is returned where a run-time system has no heap yet, or says that it is where it is not.
 var ErrNoHeap = errors.New("the program's heap was not found where its run-time system says it is")
 
-// ErrNonmoving is returned where the oldest generation is the non-moving collector's.
-var ErrNonmoving = errors.New("its oldest generation is collected without moving (--nonmoving-gc), and is not laid out as is known here; run it without that flag")
+// ErrNonmoving is returned where the oldest generation is the non-moving collector's, unless CountSegments was called.
+var ErrNonmoving = errors.New("its non-moving collector (+RTS --nonmoving-gc) finds beside the program what has died, so that no collection ends with what is alive alone; ccagent heap counts it as it is")
 
 // Found is what was found of a heap without symbols, as run-time addresses.
 type Found struct {
@@ -157,7 +158,7 @@ func NewReader(im *process.Image, vars *rtsites.Heap) *Reader {
 	r.run = newRunCode(im)
 	r.pinned = ghc.BaseOfCapability + uint64(r.layout.PinnedBlocks) - 8
 	bias := im.BiasOf(im.RTS)
-	for _, at := range []*uint64{&r.vars.Generations, &r.vars.OldestGeneration, &r.vars.Space, &r.vars.Collect, &r.vars.CollectEnd, &r.vars.Array, &r.vars.Count, &r.vars.Main, &r.vars.Stable, &r.vars.StableSize, &r.vars.Nurseries, &r.vars.NurseryCount, &r.vars.NextNursery, &r.vars.FreeSpace} {
+	for _, at := range []*uint64{&r.vars.Generations, &r.vars.OldestGeneration, &r.vars.Space, &r.vars.Collect, &r.vars.CollectEnd, &r.vars.Array, &r.vars.Count, &r.vars.Main, &r.vars.Stable, &r.vars.StableSize, &r.vars.Nurseries, &r.vars.NurseryCount, &r.vars.NextNursery, &r.vars.FreeSpace, &r.vars.DenseCells} {
 		if *at != 0 {
 			*at += bias
 		}
@@ -253,17 +254,16 @@ func (r *Reader) space() (begin, end uint64, err error) {
 	return s[0], s[1], nil
 }
 
-// Descriptors reads the descriptors of generations and blocks, of a heap whose closures can be read.
-// The program should not run meanwhile.
+// Descriptors reads the descriptors of generations and blocks. The program should not run meanwhile.
 func (r *Reader) Descriptors() (*Descriptors, error) {
 	d, err := r.anyDescriptors()
-	if err == nil && d.Nonmoving {
+	if err == nil && d.Nonmoving && !r.nonmoving {
 		return nil, ErrNonmoving
 	}
 	return d, err
 }
 
-// anyDescriptors is like Descriptors, of any heap.
+// anyDescriptors is like Descriptors, also of a heap of which no closures are to be counted.
 func (r *Reader) anyDescriptors() (*Descriptors, error) {
 	d, err := r.extent()
 	if err != nil {
@@ -292,6 +292,27 @@ func (r *Reader) anyDescriptors() (*Descriptors, error) {
 	return d, nil
 }
 
+// CountSegments has the closures of the non-moving collector counted, too: what has died since its last collection with what is alive.
+func (r *Reader) CountSegments() { r.nonmoving = true }
+
+// usualDense is how many cell sizes are one word apart without the option --nonmoving-dense-allocator-count.
+const usualDense = 16
+
+// segmentSizes is how segments of the non-moving collector are divided.
+func (r *Reader) segmentSizes() (s heap.Segments) {
+	if !r.layout.DenseCells {
+		return s
+	}
+	s.Dense = usualDense
+	if r.vars.DenseCells != 0 {
+		var n [1]byte
+		if _, err := r.Memory.ReadAt(n[:], int64(r.vars.DenseCells)); err == nil {
+			s.Dense = int(n[0])
+		}
+	}
+	return s
+}
+
 // tooLarge is the error for a heap beyond the bounds on what a process may claim to have.
 func (r *Reader) tooLarge() error {
 	return fmt.Errorf("the heap of process %d is larger than can be looked at", r.PID)
@@ -301,10 +322,9 @@ func (r *Reader) tooLarge() error {
 // into, itself included. Groups in use are visited.
 func (d *Descriptors) describe(at uint64, text []byte, limit uint64, visit func(heap.Group)) uint64 {
 	f := heap.Groups(at, text, limit, func(g heap.Group) {
-		if g.Has(ghc.BlockNonmoving) {
-			d.Nonmoving = true
-			d.Segments = append(d.Segments, g)
-			return
+		d.Nonmoving = d.Nonmoving || g.Has(ghc.BlockNonmoving)
+		if g.IsSegment() && g.Free != g.Start { // else it was not divided into cells yet
+			g.Cell, g.Free = d.segments.Cell(g), g.Start+uint64(g.Blocks)*ghc.BlockBytes
 		}
 		visit(g)
 	}, func(g heap.Group) { d.Free = append(d.Free, g) })
@@ -315,7 +335,7 @@ func (d *Descriptors) describe(at uint64, text []byte, limit uint64, visit func(
 
 // extent reads the descriptors of generations, and where the heap's megablocks are.
 func (r *Reader) extent() (*Descriptors, error) {
-	d := &Descriptors{}
+	d := &Descriptors{segments: r.segmentSizes()}
 	var err error
 	if d.Generations, err = r.generations(); err != nil {
 		return nil, fmt.Errorf("read the heap's generations: %w", err)

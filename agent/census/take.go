@@ -186,6 +186,10 @@ func (r *Reader) prepare(o Options) (c *copier, later bool, err error) {
 	}
 	begun := time.Now()
 	before, err := r.Descriptors()
+	if errors.Is(err, ErrNonmoving) {
+		c.free()
+		return nil, false, err
+	}
 	if err != nil { // it may change while it is read
 		if o.MaxPause == 0 {
 			return c, false, nil
@@ -311,7 +315,7 @@ func (d *Descriptors) check() error {
 func (d *Descriptors) words(g *Generation) (small, large uint64) {
 	for k := range d.Groups {
 		switch b := &d.Groups[k]; {
-		case b.Generation != g.Address || !live(b) || b.Flags&ghc.BlockCompact != 0 || d.isFilling(b):
+		case b.Generation != g.Address || !live(b) || b.IsSegment() || b.Flags&ghc.BlockCompact != 0 || d.isFilling(b):
 		case b.Flags&ghc.BlockLarge != 0:
 			large += b.Used() / 8
 		default:
@@ -341,9 +345,9 @@ func (r *Reader) look(word uint64) (heap.Info, bool) {
 	return t.Info, t.OK
 }
 
-// live reports whether a group holds what the last collection has kept, or large objects.
+// live reports whether a group holds what the last collection has kept, large objects, or what the non-moving collector has.
 func live(g *heap.Group) bool {
-	return g.Flags&(ghc.BlockEvacuated|ghc.BlockLarge|ghc.BlockCompact) != 0 && g.Flags&ghc.BlockExec == 0
+	return g.Flags&(ghc.BlockEvacuated|ghc.BlockLarge|ghc.BlockCompact|ghc.BlockNonmoving) != 0 && g.Flags&ghc.BlockExec == 0
 }
 
 // whole reports whether all words of a group are to be read: of the others a head says all.

@@ -121,8 +121,8 @@ func Process(pid int, checks []Check) []Check {
 		*c = loaded // the dynamic linker may have found another than the program's own search path leads to
 	}
 	if flag := nonmoving(pid); flag != "" {
-		c.Status, c.Detail = Warning, "none of closures: it runs with +RTS "+flag+"; ccagent heap PID says where its memory is"
-		c.Fix = "run it without that flag"
+		c.Status, c.Detail = Warning, "at rest, garbage included, and none in a series: it runs with +RTS "+flag
+		c.Fix = "ccagent heap --graph PID tells what of it is alive; or run it without that flag"
 	}
 	if s, err := procfs.ReadStatus(pid); err == nil && s.Tracer != 0 {
 		tracer := s.Tracer // the thread that does

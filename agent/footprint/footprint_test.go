@@ -31,11 +31,7 @@ func made(t testing.TB, descriptors []byte, megablocks uint64, absent func(page 
 			copy(part, descriptors[from:])
 		}
 		f := heap.Groups(space+at*ghc.MegablockBytes, part, megablocks-at, func(g heap.Group) {
-			if g.Has(ghc.BlockNonmoving) {
-				d.Segments = append(d.Segments, g)
-			} else {
-				d.Groups = append(d.Groups, g)
-			}
+			d.Groups = append(d.Groups, g)
 		}, func(g heap.Group) { d.Free = append(d.Free, g) })
 		at += f.Megablocks
 		d.Megablocks += f.Megablocks

@@ -25,6 +25,8 @@ func (b *builder) kind(g *heap.Group) (k key, moved bool) {
 	switch {
 	case b.nursery[g.Start]:
 		return key{kind: eventlog.FootprintNursery}, false
+	case g.IsSegment():
+		return key{kind: eventlog.FootprintNonmoving}, false
 	case g.Has(ghc.BlockPinned):
 		return key{kind: eventlog.FootprintPinned}, false
 	case g.Has(ghc.BlockCompact):
@@ -105,7 +107,7 @@ func (b *builder) heap() {
 		end := g.Start + size
 		whole := b.inMemory(g.Start, end)
 		switch k.kind {
-		case eventlog.FootprintNursery, eventlog.FootprintPinned, eventlog.FootprintRTS:
+		case eventlog.FootprintNursery, eventlog.FootprintPinned, eventlog.FootprintRTS, eventlog.FootprintNonmoving:
 			add(k, whole, size, 1)
 		default:
 			used := b.inMemory(g.Start, g.Free)
@@ -121,24 +123,6 @@ func (b *builder) heap() {
 			}
 			h.bytes += whole
 			h.count++
-		}
-	}
-	for _, g := range b.d.Segments {
-		size := uint64(g.Blocks) * ghc.BlockBytes
-		k := key{kind: eventlog.FootprintNonmoving}
-		if g.Has(ghc.BlockLarge) {
-			k.kind = eventlog.FootprintLarge
-		} else if g.Has(ghc.BlockCompact) {
-			k.kind = eventlog.FootprintCompact
-		}
-		add(k, b.inMemory(g.Start, g.Start+size), size, 1)
-		header(g.Start, key{kind: eventlog.FootprintRTS})
-		if m := b.partly[g.Start&megablockOf]; m != nil {
-			if m.held[k] == nil {
-				m.held[k] = &holding{}
-			}
-			m.held[k].bytes += size
-			m.held[k].count++
 		}
 	}
 	for at, m := range b.partly {

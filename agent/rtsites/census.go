@@ -17,6 +17,8 @@ type Heap struct {
 	FreeSpace uint64
 	// Nurseries is nurseries, the address of an array, NurseryCount n_nurseries, NextNursery next_nursery.
 	Nurseries, NurseryCount, NextNursery uint64
+	// DenseCells is nonmoving_alloca_dense_cnt, a byte: how many sizes of cells of the non-moving collector are a word apart.
+	DenseCells uint64
 	// Collect and CollectEnd bound the code of GarbageCollect.
 	Collect, CollectEnd uint64
 }
@@ -41,7 +43,7 @@ func FindHeap(symbols *Symbols) (*Heap, error) {
 		Space: x.Addr(ghc.SymMBlockSpace), Collect: x.Addr(ghc.SymGarbageCollect),
 		Stable: x.Addr(ghc.SymStableTable), StableSize: x.Addr(ghc.SymStableSize),
 		FreeSpace: x.Addr(ghc.SymFreeSpace), Nurseries: x.Addr(ghc.SymNurseries), NurseryCount: x.Addr(ghc.SymNNurseries),
-		NextNursery: x.Addr(ghc.SymNextNursery),
+		NextNursery: x.Addr(ghc.SymNextNursery), DenseCells: x.Addr(ghc.SymDenseCells),
 	}
 	h.CollectEnd = h.Collect + x.Named(ghc.SymGarbageCollect).Size
 	switch {

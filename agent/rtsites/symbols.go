@@ -105,7 +105,7 @@ var names = set(append([]string{
 	ghc.SymGenerations, ghc.SymGetAllocations, ghc.SymPrimFirst, ghc.SymPrimN, ghc.SymPrimNUntil, ghc.SymPrimUntil, ghc.SymFork, ghc.SymForkOn, ghc.SymStackOverflow, ghc.SymCreateThread,
 	ghc.SymHeapCheck, ghc.SymNNurseries, ghc.SymAllocateMightFail, ghc.SymExitReport, ghc.SymExitReportUntil, ghc.SymEnter,
 	// Of a census of the heap.
-	ghc.SymResurrect, ghc.SymMBlockSpace, ghc.SymStableTable, ghc.SymStableSize, ghc.SymFreeSpace, ghc.SymNurseries, ghc.SymNextNursery,
+	ghc.SymResurrect, ghc.SymMBlockSpace, ghc.SymStableTable, ghc.SymStableSize, ghc.SymFreeSpace, ghc.SymNurseries, ghc.SymNextNursery, ghc.SymDenseCells,
 	// Of transactions.
 	ghc.SymAtomicallyFrame, ghc.SymCommit, ghc.SymStartTransaction, ghc.SymMaxCommits, ghc.SymRetry, ghc.SymSTMWait, ghc.SymRaise, ghc.SymValidate, ghc.SymNoTRec,
 	// Of ticky counters.

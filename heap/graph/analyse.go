@@ -40,7 +40,17 @@ type analysis struct {
 	running                      []heap.Running
 	dangling, outside, badFrames uint64
 	cut                          bool
+	astray                       []astray
 }
+
+// astray is how many pointers of a node lead to no closure.
+type astray struct {
+	node   uint32
+	number uint64
+}
+
+// maxAstray bounds the nodes of which that is kept.
+const maxAstray = 1 << 20
 
 // layout is a release's and way's.
 type layout struct {
@@ -145,8 +155,12 @@ func (a *analysis) connect(limit uint64) error {
 				return
 			}
 			a.here = n.startOf(&n.blocks[i], w)
+			before := a.dangling
 			a.special(node, t, a.here, w)
 			a.follow(t, w)
+			if more := a.dangling - before; more > 0 && len(a.astray) < maxAstray {
+				a.astray = append(a.astray, astray{node, more})
+			}
 		})
 		if err := a.fits(limit); err != nil {
 			return err

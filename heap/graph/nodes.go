@@ -142,10 +142,17 @@ func (a *analysis) markBlock(b *block) error {
 	size := (len(b.Words) + 63) / 64
 	b.starts, b.ranks = make([]uint64, size), make([]uint32, size)
 	var err error
-	n.unread += uint64(n.layout.Walk(b.Words, a.look, func(c heap.Closure) {
+	from, segment := 0, b.IsSegment()
+	for segment && from < len(b.Words) && b.Words[from] == 0 { // see heap.ReadSegment
+		from++
+	}
+	n.unread += uint64(n.layout.Walk(b.Words[from:], a.look, func(c heap.Closure) {
 		if err == nil {
+			c.At += from
 			b.starts[c.At/64] |= 1 << (c.At % 64)
-			n.slop += uint64(c.Slop)
+			if !segment { // free cells are no slop
+				n.slop += uint64(c.Slop)
+			}
 			err = n.add(b, a.tables.of(c.Pointer), uint64(c.Words))
 		}
 	}))

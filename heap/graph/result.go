@@ -8,7 +8,7 @@ type Result struct {
 	Unreached, UnreachedBytes uint64
 	// Slop is bytes that closures have left behind, Unread those that are no closures.
 	Slop, Unread uint64
-	// Dangling pointers lead into the heap, but to no closure. Outside counts references of code to
+	// Dangling pointers, of closures that are reached, lead into the heap, but to no closure. Outside counts references of code to
 	// what is in no module, BadFrames stacks that could not be read to their end.
 	Dangling, Outside, BadFrames uint64
 	Cut                          bool // there are more roots than are kept

@@ -40,6 +40,11 @@ func (a *analysis) result(first uint32) *Result {
 			r.UnreachedBytes += 8 * uint64(n.words[node])
 		}
 	}
+	for _, lost := range a.astray {
+		if o.number[lost.node] == none {
+			r.Dangling -= lost.number // what garbage points to may have been freed before it, without moving
+		}
+	}
 	for i := range a.roots {
 		r.AllRoots[a.roots[i].Kind]++
 	}

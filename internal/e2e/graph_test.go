@@ -131,6 +131,48 @@ func TestRetainedByArithmetic(t *testing.T) {
 	}
 }
 
+// With the non-moving collector the same program retains the same: closures that it has in segments are counted by kind, and their pointers followed. Above some
+// of them it leaves evaluated thunks, which the other collector removes. (The run-time system refuses it with -prof.)
+func TestRetainedWithoutMoving(t *testing.T) {
+	const n, thunks = 20000, 64
+	for _, o := range []testprog.Options{
+		{}, {Threaded: true}, {Threaded: true, Release: "9.6.6"}, {Threaded: true, Release: "9.10.3"},
+	} {
+		t.Run(fmt.Sprintf("%+v", o), func(t *testing.T) {
+			log, doc := graphOf(t, o, "owners", fmt.Sprint(n), "+RTS", "--nonmoving-gc", "-RTS")
+			closure := func(fields uint64) uint64 { return 8 + 8*fields }
+			cell := closure(2) + closure(1) // with its number
+			variable := closure(1) + closure(1)
+			for name, want := range map[string]uint64{
+				"CAF Main.cafList":   n * cell,
+				"CAF Main.globalMap": variable + n*(closure(5)+closure(1)),
+				"CAF Main.ownerA":    variable + closure(2) + n*cell,
+				"CAF Main.ownerB":    variable + closure(2) + n*cell,
+				"stable pointer ":    n * closure(2),
+			} {
+				if got, found := doc.root(name); !found || got < want || got > want+thunks {
+					t.Errorf("%s retains %d bytes, want %d", name, got, want)
+				}
+			}
+			for _, b := range doc.Bands {
+				want := map[string]uint64{"Main.Token": n * closure(2), "Data.Map.Internal.Bin": n * closure(5)}[b.Closure]
+				if want > 0 && (b.Own != want || b.Count != n) {
+					t.Errorf("%d of %s have %d bytes, want %d of %d", b.Count, b.Closure, b.Own, n, want)
+				}
+			}
+			if doc.Unreached > doc.Bytes/2 {
+				t.Errorf("%d of %d bytes are garbage", doc.Unreached, doc.Bytes)
+			}
+			var heap struct {
+				Total []uint64 `json:"total_bytes"`
+			}
+			if view(t, &heap, "heap", log); len(heap.Total) != 1 || heap.Total[0] != doc.Bytes {
+				t.Errorf("the census has %d bytes, its closures %d", heap.Total, doc.Bytes)
+			}
+		})
+	}
+}
+
 // checkStablePath checks that what only a stable pointer leads to has a path from it.
 func checkStablePath(t *testing.T, log string) {
 	t.Helper()

@@ -108,6 +108,26 @@ func TestTopShowsThreads(t *testing.T) {
 	}
 }
 
+// The bands of a series of censuses are drawn while the program runs, with what grows.
+func TestTopShowsHeap(t *testing.T) {
+	dir := t.TempDir()
+	log := filepath.Join(dir, "top.eventlog")
+	p := newPane(t, dir)
+	exe := testprog.Build(t, "grow", testprog.Options{Threaded: true})
+	p.keys(ccagent+" top -e cpu-clock,heap=100ms --max-overhead 0 -o "+log+" -- "+exe+" 500 100000000; echo status $?", "Enter")
+	p.await("live grow", "samples kept")
+	p.keys("5")
+	p.await("heap by closure type", "growth", "Main.Session", "live grow")
+	p.keys("q")
+	p.await("status 0")
+	var doc struct {
+		Total []uint64 `json:"total_bytes"`
+	}
+	if view(t, &doc, "heap", log); len(doc.Total) < 2 {
+		t.Errorf("the log has %d censuses", len(doc.Total))
+	}
+}
+
 // The viewer follows the log of a capture in another process to its end.
 func TestFollow(t *testing.T) {
 	if err := touchSources(); err != nil {

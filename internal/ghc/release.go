@@ -14,6 +14,7 @@ type release struct {
 	taskInCallThreaded uint16 // Task.incall with -threaded
 	tickyEntries       uint16 // StgEntCounter.entry_count; 0: not known
 	tsoWords           uint16 // size of a StgTSO
+	denseCells         bool   // see Layout
 	provenance         ProvenanceFormat
 }
 
@@ -42,11 +43,11 @@ var releases = [...]release{
 	},
 	{
 		from: Version{9, 10}, tsoWords: 17, tsoID: 56, tsoLabel: 96, whyBlocked: 40, whyBlockedWide: true, profiledCCCS: 152, totalAllocated: 1200, pinnedBlocks: 1160,
-		taskInCallThreaded: 128, tickyEntries: TickyEntries96, provenance: ProvenanceApart6,
+		taskInCallThreaded: 128, tickyEntries: TickyEntries96, denseCells: true, provenance: ProvenanceApart6,
 	},
 	{
 		from: Version{9, 15}, tsoWords: 17, tsoID: 56, tsoLabel: 96, whyBlocked: 40, whyBlockedWide: true, profiledCCCS: 152, totalAllocated: 1200, pinnedBlocks: 1160,
-		taskInCallThreaded: 128, tickyEntries: TickyEntries96, provenance: ProvenanceMarked6,
+		taskInCallThreaded: 128, tickyEntries: TickyEntries96, denseCells: true, provenance: ProvenanceMarked6,
 	},
 }
 
@@ -91,6 +92,9 @@ type Layout struct {
 	TotalAllocated uint16 // Capability.total_allocated, from BaseReg
 	PinnedBlocks   uint16 // Capability.pinned_object_blocks, from BaseReg
 	TickyEntries   uint16 // StgEntCounter.entry_count; 0: not known
+
+	// DenseCells is set where sizes of the non-moving collector's cells need not be powers of two.
+	DenseCells bool
 
 	TSOWords       uint16 // size of a StgTSO, in words
 	TRecChunkWords uint16 // size of a StgTRecChunk, in words
@@ -142,6 +146,7 @@ func LayoutOf(version string, profiled, threaded bool) (l Layout, known bool) {
 		TotalAllocated: r.totalAllocated - BaseOfCapability,
 		TSOWords:       r.tsoWords,
 		TRecChunkWords: trecChunkWords,
+		DenseCells:     r.denseCells,
 		PinnedBlocks:   r.pinnedBlocks - BaseOfCapability,
 	}
 	if known {

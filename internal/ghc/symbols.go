@@ -35,10 +35,11 @@ const (
 	SymCapabilities    = "capabilities" // an array of pointers (9.6), or the address of one
 	SymNCapabilities   = "n_capabilities"
 	SymMainCapability  = "MainCapability"
-	SymNurseries       = "nurseries"    // the address of an array of them
-	SymNNurseries      = "n_nurseries"  // more than capabilities if nurseries are in chunks (+RTS -n)
-	SymNextNursery     = "next_nursery" // the index of the next that is given out, an array by NUMA node
-	SymSchedule        = "schedule"     // calls StgRun; it may be part of the following two
+	SymNurseries       = "nurseries"                  // the address of an array of them
+	SymNNurseries      = "n_nurseries"                // more than capabilities if nurseries are in chunks (+RTS -n)
+	SymDenseCells      = "nonmoving_alloca_dense_cnt" // a byte: how many cell sizes of the non-moving collector are a word apart (from 9.10)
+	SymNextNursery     = "next_nursery"               // the index of the next that is given out, an array by NUMA node
+	SymSchedule        = "schedule"                   // calls StgRun; it may be part of the following two
 	SymScheduleWait    = "scheduleWaitThread"
 	SymScheduleWorker  = "scheduleWorker"
 	SymShutdown        = "shutdownHaskellAndExit"

@@ -86,7 +86,7 @@ server = do
   forM_ [1 .. 4 :: Int] $ \_ -> forkIO . forever $ do
     (user, work, answer) <- atomically (readTBQueue queue)
     let !result = digest user work
-    atomically (modifyTVar' sessions (Map.insertWith (\new old -> take 50 (new ++ old)) user [result]) >> putTMVar answer result)
+    atomically (modifyTVar' sessions (Map.insertWith (\new old -> evaluated (take 50 (new ++ old))) user [result]) >> putTMVar answer result)
   forM_ [1 .. 20 :: Int] $ \n -> forkIO . forever $ do
     forM_ [1 .. 100 :: Int] $ \k -> do
       box <- newEmptyTMVarIO
@@ -94,6 +94,10 @@ server = do
       atomically (takeTMVar box)
     putMVar served ()
   forever (replicateM_ 10 (takeMVar served) >> done)
+
+-- | A list with all its cells: a thunk of them would keep the list from before, and that the one before.
+evaluated :: [a] -> [a]
+evaluated xs = foldr seq xs xs
 
 {-# NOINLINE digest #-}
 digest :: Int -> Int -> Int
