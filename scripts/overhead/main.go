@@ -4,7 +4,7 @@
 //
 //	overhead [-rounds N] [-hz HZ] -o FILE [-flags "…"]… CCAGENT PROG [ARG…]
 //	overhead -table FILE
-//	overhead -toggle [-rounds N] [-seconds S] -o FILE -flags "…" CCAGENT PROG [ARG…]
+//	overhead -toggle [-halt] [-rounds N] [-seconds S] -o FILE -flags "…" CCAGENT PROG [ARG…]
 //	overhead -reported FILE
 //
 // The first appends what it measured to FILE; the second prints what is there as a
@@ -14,7 +14,8 @@
 //
 // The third runs a program that does the same work again and again, and writes a byte for each piece of it,
 // and measures the CPU time of a piece in turns with and without a capture: one running program differs less
-// from itself than two runs do. The fourth prints what the pieces have cost more beside what the captures say.
+// from itself than two runs do. With -halt there is one capture, whose ccagent is stopped and continued by signals in turns, which can be short:
+// that shows what a capture without probes and interrupts costs besides its start. The fourth prints what the pieces have cost more beside what the captures say.
 package main
 
 import (
@@ -39,6 +40,7 @@ type options struct {
 	out     string
 	flags   []string
 	seconds float64
+	halt    bool
 	ccagent string
 	argv    []string
 }
@@ -63,6 +65,7 @@ func run(args []string, stdout io.Writer) error {
 	reported := fs.String("reported", "", "print what this file holds beside what captures report")
 	toggled := fs.Bool("toggle", false, "attach to a steady program in turns")
 	fs.Float64Var(&o.seconds, "seconds", 3, "with -toggle: for how long at a time")
+	fs.BoolVar(&o.halt, "halt", false, "with -toggle: attach once, and stop ccagent in turns")
 	table := fs.String("table", "", "print what this file holds")
 	measure := fs.String("measure", "", "run the program and write its times to this file (internal)")
 	event := fs.Uint64("event", 0, "with -measure: under the bare event at this frequency (internal)")

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math/rand/v2"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -134,11 +135,13 @@ func toggle(o *options) error {
 		_ = s.cmd.Wait()
 	}()
 	log := filepath.Join(dir, "log")
-	attach := append([]string{"attach", "--quiet", "--duration", fmt.Sprintf("%gs", o.seconds), "-o", log}, strings.Fields(o.flags[0])...)
-	attach = append(attach, strconv.Itoa(s.cmd.Process.Pid))
+	if o.halt {
+		return o.haltInTurns(s, log, json.NewEncoder(file))
+	}
+	attach := o.attach(s, log, "--duration", fmt.Sprintf("%gs", o.seconds))
 	// One more turn at the start, in which the program settles, is not counted.
 	for i := range o.rounds + 1 {
-		t := turn{Program: strings.Join(append([]string{filepath.Base(o.argv[0])}, o.argv[1:]...), " "), Flags: o.flags[0]}
+		t := o.turn()
 		for k := range 2 {
 			begin := time.Now()
 			if (i+k)%2 == 0 {
@@ -164,6 +167,63 @@ func toggle(o *options) error {
 		}
 	}
 	return nil
+}
+
+// attach is a command line of ccagent.
+func (o *options) attach(s *steady, log string, more ...string) []string {
+	all := append([]string{"attach", "--quiet", "-o", log}, more...)
+	return append(append(all, strings.Fields(o.flags[0])...), strconv.Itoa(s.cmd.Process.Pid))
+}
+
+// turn is one in which nothing was done.
+func (o *options) turn() turn {
+	return turn{Program: strings.Join(append([]string{filepath.Base(o.argv[0])}, o.argv[1:]...), " "), Flags: o.flags[0]}
+}
+
+// settle is for how long program and capture run before they are measured.
+const settle = 3 * time.Second
+
+// haltInTurns measures stretches in which the ccagent of one capture runs and in which it is stopped, in random order.
+func (o *options) haltInTurns(s *steady, log string, out *json.Encoder) error {
+	agent := exec.Command(o.ccagent, o.attach(s, log)...)
+	if err := agent.Start(); err != nil {
+		return err
+	}
+	defer func() {
+		_ = agent.Process.Kill() // if it has not ended
+		_ = agent.Wait()
+	}()
+	time.Sleep(settle)
+	turns := make([]turn, o.rounds)
+	for i := range turns {
+		t := o.turn()
+		first := rand.IntN(2)
+		for k := range 2 {
+			signal, to := unix.SIGCONT, &t.With
+			if k != first {
+				signal, to = unix.SIGSTOP, &t.Alone
+			}
+			if err := agent.Process.Signal(signal); err != nil {
+				return fmt.Errorf("the capture has ended: %w", err)
+			}
+			begin := time.Now()
+			time.Sleep(time.Duration(o.seconds * float64(time.Second)))
+			var err error
+			if *to, err = s.between(begin, time.Now()); err != nil {
+				return err
+			}
+		}
+		turns[i] = t
+	}
+	if err := errors.Join(agent.Process.Signal(unix.SIGCONT), agent.Process.Signal(unix.SIGINT), agent.Wait()); err != nil {
+		return fmt.Errorf("run %v: %w", agent.Args, err)
+	}
+	reported, lasted, err := reportedBy(filepath.Join(filepath.Dir(o.ccagent), "ccview"), log)
+	for i := range turns {
+		turns[i].Reported, turns[i].Captured = reported, lasted
+		err = errors.Join(err, out.Encode(turns[i]))
+	}
+	return err
 }
 
 // reportedBy reads the overhead that a capture's log has, and for how long it lasted.
