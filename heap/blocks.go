@@ -61,14 +61,14 @@ func described(d []byte) Group {
 
 // Head reads the first group of a megablock at an address, whose descriptor is given. whole is how many
 // megablocks the group takes with all their blocks, limit at the most; 0 if it takes a part of one, or its
-// descriptor contradicts itself.
+// descriptor contradicts itself: no segment is so long.
 func Head(address uint64, descriptor []byte, limit uint64) (g Group, whole uint64) {
 	g = described(descriptor)
 	if n := uint64(g.Blocks); g.Start == address+firstBlock*ghc.BlockBytes && n >= ghc.BlocksPerMegablock {
 		whole = 1 + (n-ghc.BlocksPerMegablock+blocksOfMegablock-1)/blocksOfMegablock
 	}
 	free := g.IsFree()
-	if whole > limit || whole > 0 && !free && !g.IsSegment() && (g.Free < g.Start || g.Free-g.Start > uint64(g.Blocks)*ghc.BlockBytes) {
+	if whole > limit || whole > 0 && !free && (g.IsSegment() || g.Free < g.Start || g.Free-g.Start > uint64(g.Blocks)*ghc.BlockBytes) {
 		whole = 0
 	}
 	return g, whole

@@ -92,7 +92,7 @@ func FuzzGroups(f *testing.F) {
 		var unallocated uint64
 		found := Groups(at, descriptors, limit, func(g Group) {
 			blocks += uint64(g.Blocks)
-			if g.Flags&ghc.BlockNonmoving != 0 {
+			if g.IsSegment() {
 				return
 			}
 			if g.Start < at || g.Free < g.Start || g.Free > at+limit*ghc.MegablockBytes {

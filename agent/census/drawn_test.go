@@ -2,6 +2,7 @@ package census
 
 import (
 	"context"
+	"encoding/binary"
 	"errors"
 	"math"
 	"math/rand/v2"
@@ -363,6 +364,12 @@ func TestHurry(t *testing.T) {
 // Whatever descriptors say, no megablock is looked at twice, and none beyond the end.
 func FuzzHead(f *testing.F) {
 	f.Add(make([]byte, heap.HeadBytes), uint64(3))
+	long := make([]byte, heap.HeadBytes) // a segment as long as a megablock, that uses all there is
+	binary.LittleEndian.PutUint64(long[ghc.BlockStart:], 0x4200000000+4*4096)
+	binary.LittleEndian.PutUint64(long[ghc.BlockFree:], 1<<63)
+	binary.LittleEndian.PutUint32(long[ghc.BlockCount:], ghc.BlocksPerMegablock)
+	binary.LittleEndian.PutUint16(long[ghc.BlockFlags:], ghc.BlockNonmoving)
+	f.Add(long, uint64(3))
 	f.Fuzz(func(t *testing.T, text []byte, limit uint64) {
 		if len(text) < heap.HeadBytes {
 			return
@@ -370,6 +377,8 @@ func FuzzHead(f *testing.F) {
 		limit = limit%8 + 1
 		if g, whole := heap.Head(0x4200000000, text, limit); whole > limit || whole > 0 && g.Start != 0x4200000000+4*4096 {
 			t.Errorf("%+v takes %d megablocks of %d", g, whole, limit)
+		} else if whole > 0 && !g.IsFree() && g.Free-g.Start > whole*ghc.MegablockBytes {
+			t.Errorf("of %d megablocks %+v uses more", whole, g)
 		}
 	})
 }
