@@ -153,7 +153,7 @@ func TestAgentInNamespace(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			log := filepath.Join(t.TempDir(), "run.eventlog")
 			argv := []string{"-p", "-m", "--fork", "--kill-child", "--mount-proc", ccagent, "record", "-e", "cpu-clock", "-o", log, "--"}
-			argv = append(append(argv, below...), exe, "2000")
+			argv = append(append(argv, below...), exe, "10000")
 			if r := run(t, command(t, unshare, argv...)); r.status != 0 {
 				t.Fatalf("status %d\n%s", r.status, r.stderr)
 			}
