@@ -123,8 +123,9 @@ func (c *capture) heap(ctx context.Context, im *process.Image, o *HeapOptions, s
 		Dangling: found.Dangling, PauseNs: uint64(r.Stops.Longest), TookNs: uint64(time.Since(begun)), Beside: beside,
 		CAFs: found.AllRoots[graph.CAF], Threads: found.AllRoots[graph.Thread], StablePtrs: found.AllRoots[graph.StablePointer],
 		Weaks: found.AllRoots[graph.WeakPointer], Notes: notesOf(found, beside), AtRest: taken.AtRest,
-		Complete: !taken.AtRest || taken.Unknown == 0,
+		Complete: !taken.AtRest || taken.Unknown == 0, Stuck: found.StuckThreads,
 	}
+	sum.Graph.StuckKnown = !beside && sum.Graph.Complete && found.BadFrames == 0 && !found.Cut
 	w := graphWriter{c: c, im: im, tables: r.Tables, registry: closures.NewRegistry(), time: taken.Time}
 	return w.write(sum.Graph, found)
 }

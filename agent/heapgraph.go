@@ -75,7 +75,22 @@ func (w *graphWriter) write(head *eventlog.HeapGraph, r *graph.Result) error {
 			return err
 		}
 	}
+	for i := range r.Stuck {
+		s := &r.Stuck[i]
+		e := &eventlog.HeapStuck{TSO: s.ID, Kind: stuckKinds[s.Why], Held: s.Held}
+		if !w.c.opts.NoLabels {
+			e.Label = eventlog.CleanName(s.Label)
+		}
+		if err := w.emit(e); err != nil {
+			return err
+		}
+	}
 	return nil
+}
+
+var stuckKinds = map[ghc.WhyBlocked]eventlog.BlockerKind{
+	ghc.BlockedOnMVar: eventlog.BlockerMVar, ghc.BlockedOnMVarRead: eventlog.BlockerMVar, ghc.BlockedOnBlackHole: eventlog.BlockerBlackHole,
+	ghc.BlockedOnMsgThrowTo: eventlog.BlockerException, ghc.BlockedOnSTM: eventlog.BlockerSTM,
 }
 
 func (w *graphWriter) root(i int, r *graph.Root) error {

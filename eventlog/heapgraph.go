@@ -24,6 +24,18 @@ type HeapGraph struct {
 	// collections are read from its registers, which is not always possible. If it was not, Complete is false, and closures that only such
 	// a thread holds count as unreached.
 	Complete bool
+	// Stuck is how many threads nothing can wake, if StuckKnown is set: the pointers of a program that ran meanwhile do not say.
+	Stuck      uint64
+	StuckKnown bool
+}
+
+// HeapStuck is a thread that waits for what neither a root nor a thread that can run leads to.
+type HeapStuck struct {
+	TSO   uint64
+	Label string
+	Kind  BlockerKind
+	// Held is set if something alive has the thread's ThreadId, so that the run-time system does not throw it an exception.
+	Held bool
 }
 
 // HeapBand is the closures of one info table.
@@ -94,6 +106,7 @@ func (*HeapBand) EventID() uint16   { return IDHeapBand }
 func (*HeapRoot) EventID() uint16   { return IDHeapRoot }
 func (*HeapBranch) EventID() uint16 { return IDHeapBranch }
 func (*HeapPath) EventID() uint16   { return IDHeapPath }
+func (*HeapStuck) EventID() uint16  { return IDHeapStuck }
 
 func (e *HeapGraph) layout(c *codec) {
 	c.v32(&e.PID)
@@ -117,6 +130,15 @@ func (e *HeapGraph) layout(c *codec) {
 	c.done()
 	c.flag(&e.AtRest)
 	c.flag(&e.Complete)
+	c.v64(&e.Stuck)
+	c.flag(&e.StuckKnown)
+}
+
+func (e *HeapStuck) layout(c *codec) {
+	c.v64(&e.TSO)
+	c.str(&e.Label)
+	enum(c, &e.Kind)
+	c.flag(&e.Held)
 }
 
 func (e *HeapBand) layout(c *codec) {

@@ -131,6 +131,7 @@ const (
 	IDHeapRoot   = 1052
 	IDHeapBranch = 1053
 	IDHeapPath   = 1054
+	IDHeapStuck  = 1059
 	// Where the memory of a process is.
 	IDFootprint      = 1055
 	IDFootprintPart  = 1056

@@ -211,6 +211,7 @@ var kinds = []kind{
 	own[HeapRoot]("heap root"),
 	own[HeapBranch]("heap branch"),
 	own[HeapPath]("heap path"),
+	own[HeapStuck]("heap stuck"),
 	own[Footprint]("footprint"),
 	own[FootprintPart]("footprint part"),
 	own[FootprintPin]("footprint pin"),

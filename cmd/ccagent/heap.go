@@ -99,6 +99,13 @@ func graphLine(g *eventlog.HeapGraph) string {
 			line += ": a thread ran, its registers did not tell what it holds, and what it alone does counts as unreached. --wait 60s waits longer for a major collection, where all is known"
 		}
 	}
+	switch {
+	case !g.StuckKnown:
+	case g.Stuck == 1:
+		line += "; 1 thread waits for what nothing else can reach: ccview heap --retained names it"
+	case g.Stuck > 1:
+		line += fmt.Sprintf("; %d threads wait for what nothing else can reach: ccview heap --retained names them", g.Stuck)
+	}
 	return line
 }
 

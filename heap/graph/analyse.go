@@ -21,6 +21,8 @@ type analysis struct {
 
 	roots      []Root
 	ephemerons [][2]uint32 // a key, and what it keeps alive
+	finalizers []uint32
+	sleepers   []sleeper // all threads that have not ended
 
 	// seen are the static closures that were come to, todo those that were not yet followed. recent
 	// and lastStatic spare most look-ups in seen.
@@ -115,7 +117,10 @@ func Analyse(s *Snapshot, limit uint64) (*Result, error) {
 	if err != nil {
 		return nil, err
 	}
-	return a.result(first), nil
+	r := a.result(first)
+	stuck := a.stuck()
+	r.StuckThreads, r.Stuck = uint64(len(stuck)), stuck[:min(len(stuck), maxStuck)]
+	return r, nil
 }
 
 // bytesPerNode and bytesPerEdge are what the arrays of the analysis take at their most.

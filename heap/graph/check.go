@@ -17,6 +17,14 @@ func (r *Result) Check() error {
 	if len(r.Types) > maxTypes+maxBranches+maxPaths*(maxSteps+1) || len(r.Tree) > maxBranches || len(r.Paths) > maxPaths {
 		return ErrResult
 	}
+	if len(r.Stuck) > maxStuck || uint64(len(r.Stuck)) > r.StuckThreads {
+		return ErrResult
+	}
+	for i := range r.Stuck {
+		if s := &r.Stuck[i]; len(s.Label) > maxLabel*4 || s.Why > ghc.BlockedOnMVarRead {
+			return ErrResult
+		}
+	}
 	for i := range r.Types {
 		if r.Types[i].Kind > uint32(ghc.AnnFrame) {
 			return ErrResult

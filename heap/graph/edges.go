@@ -96,18 +96,24 @@ func (a *analysis) thread(w []uint64) {
 	if l.TSOLabel != 0 {
 		field(l.TSOLabel)
 	}
-	if i := int(l.WhyBlocked) / 8; i < len(w) {
-		why := w[i] >> (l.WhyBlocked % 8 * 8)
-		if l.WhyBlockedWide {
-			why &= 1<<32 - 1
-		} else {
-			why &= 1<<16 - 1
-		}
-		switch ghc.WhyBlocked(why) {
-		case ghc.BlockedOnMVar, ghc.BlockedOnMVarRead, ghc.BlockedOnBlackHole, ghc.BlockedOnMsgThrowTo, ghc.BlockedOnSTM:
-			field(l.TSOBlockInfo)
-		}
+	switch a.whyOf(w) {
+	case ghc.BlockedOnMVar, ghc.BlockedOnMVarRead, ghc.BlockedOnBlackHole, ghc.BlockedOnMsgThrowTo, ghc.BlockedOnSTM:
+		field(l.TSOBlockInfo)
 	}
+}
+
+// whyOf is why a thread does not run.
+func (a *analysis) whyOf(w []uint64) ghc.WhyBlocked {
+	l := &a.layout
+	i := int(l.WhyBlocked) / 8
+	if i >= len(w) {
+		return ghc.NotBlocked
+	}
+	why := w[i] >> (l.WhyBlocked % 8 * 8)
+	if l.WhyBlockedWide {
+		return ghc.WhyBlocked(why & (1<<32 - 1))
+	}
+	return ghc.WhyBlocked(why & (1<<16 - 1))
 }
 
 // stackOf returns a stack object's words in use; nil if it contradicts itself.

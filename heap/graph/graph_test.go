@@ -6,6 +6,7 @@ import (
 	"errors"
 	"io"
 	"math/rand/v2"
+	"slices"
 	"testing"
 
 	"ccagent/heap"
@@ -304,4 +305,43 @@ func FuzzAnalyse(f *testing.F) {
 			t.Errorf("%d bytes of %d words", r.Bytes, len(m.words))
 		}
 	})
+}
+
+// A thread that waits counts as alive once what it waits for is reached, and one that stood in no queue any more runs.
+func TestStuck(t *testing.T) {
+	m := newMade()
+	tso, mvar, link, indStatic, caf := m.table(ghc.TSO, 0, 0), m.table(ghc.MVar, 3, 0), m.table(ghc.Prim, 2, 0), m.table(ghc.IndStatic, 0, 0), m.table(ghc.ThunkStatic, 0, 0)
+	stack, stop := m.table(ghc.Stack, 0, 0), m.table(ghc.StopFrame, 0, 0)
+	used := m.static(64, 0)
+	ret := m.table(ghc.RetSmall, 1, used) // a frame with a pointer, whose code refers to the CAF
+	l, _ := ghc.LayoutOf("9.0.2", false, true)
+	thread := func(id uint64, why ghc.WhyBlocked, on, queue, holds uint64) uint64 {
+		frames := []uint64{ret, holds, stop}
+		at := m.closure(append([]uint64{stack, uint64(len(frames)) + 1, 0, 0}, frames...)...)
+		m.words[(at-heapAt)/8+2] = at + 8*4
+		w := make([]uint64, l.TSOWords)
+		w[0], w[1], w[l.TSOStackObj/8], w[l.TSOID/8], w[l.TSOBlockInfo/8] = tso, queue, at, id, on
+		w[l.WhyBlocked/8] |= uint64(why) << (l.WhyBlocked % 8 * 8)
+		return m.closure(w...)
+	}
+	queue := m.closure(link, 0, 0)
+	global, chained, lost, apart := m.closure(mvar, 0, 0, 0), m.closure(mvar, 0, 0, 0), m.closure(mvar, 0, 0, 0), m.closure(mvar, 0, 0, 0)
+	thread(1, ghc.BlockedOnMVar, global, queue, chained) // the CAF leads to what it waits for
+	thread(2, ghc.BlockedOnMVar, chained, queue, 0)      // the first has what it waits for
+	third := thread(3, ghc.BlockedOnMVar, lost, queue, lost)
+	thread(4, ghc.BlockedOnMVarRead, lost, queue, 0)
+	thread(5, ghc.BlockedOnMVar, apart, 0, 0) // it has left the queue
+	thread(6, ghc.NotBlocked, 0, 0, third)    // it has the ThreadId of the third
+	m.static(64, indStatic, global, 0, caf)
+	r, err := Analyse(m.snapshot(), 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := r.Check(); err != nil {
+		t.Error(err)
+	}
+	want := []Stuck{{ID: 3, Why: ghc.BlockedOnMVar, Held: true}, {ID: 4, Why: ghc.BlockedOnMVarRead}}
+	if !slices.Equal(r.Stuck, want) || r.StuckThreads != 2 {
+		t.Errorf("stuck are %+v; they are %+v", r.Stuck, want)
+	}
 }

@@ -19,6 +19,10 @@ type Result struct {
 	Paths []Path
 	// AllRoots counts the roots of each kind.
 	AllRoots [rootKinds]uint64
+	// Stuck are threads that nothing can wake, the first of them where there are many; StuckThreads is their number. It holds if all
+	// pointers were read at one moment.
+	Stuck        []Stuck
+	StuckThreads uint64
 }
 
 // Type is closures with one info table.

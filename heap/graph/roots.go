@@ -139,6 +139,9 @@ func (a *analysis) special(node uint32, t *table, at uint64, w []uint64) {
 			r.Label = a.label(w[i])
 		}
 		a.root(r)
+		if len(a.sleepers) < maxRoots {
+			a.sleepers = append(a.sleepers, sleeper{Stuck{ID: r.ID, Label: r.Label, Why: a.whyOf(w)}, node, w})
+		}
 	case ghc.Weak: // finalizers of C, key, value, finalizer, link
 		a.root(Root{Kind: WeakPointer, node: node})
 		if len(w) < h+4 {
@@ -147,6 +150,9 @@ func (a *analysis) special(node uint32, t *table, at uint64, w []uint64) {
 		key := a.nodes.node(w[h+1] &^ pointerTag)
 		if key == 0 {
 			key = node // it is static
+		}
+		if to := a.nodes.node(w[h+3] &^ pointerTag); to != 0 {
+			a.finalizers = append(a.finalizers, to)
 		}
 		for _, p := range w[h+2 : h+4] {
 			if to := a.nodes.node(p &^ pointerTag); to != 0 {

@@ -16,6 +16,7 @@ type HeapGraph struct {
 	Roots    []HeapRoot
 	Branches []HeapBranch
 	Paths    []HeapPath
+	Stuck    []eventlog.HeapStuck // threads that nothing can wake
 
 	roots map[uint32]int
 }
@@ -151,4 +152,10 @@ func (t *graphTable) path(ev *eventlog.HeapPath, closures *ids) {
 		p.Steps = append(p.Steps, HeapStep{t.closure(closures, s.Closure), s.Times, t.closure(closures, s.Frame), s.Skipped})
 	}
 	g.Paths = append(g.Paths, p)
+}
+
+func (t *graphTable) stuck(ev *eventlog.HeapStuck) {
+	if g := t.last(); g != nil {
+		g.Stuck = append(g.Stuck, *ev)
+	}
 }

@@ -225,6 +225,8 @@ func (b *builder) add(rec *eventlog.Record) {
 		b.graphs.branch(ev, &b.nurseries.closures)
 	case *eventlog.HeapPath:
 		b.graphs.path(ev, &b.nurseries.closures)
+	case *eventlog.HeapStuck:
+		b.graphs.stuck(ev)
 	case *eventlog.Footprint, *eventlog.FootprintPart, *eventlog.FootprintPin, *eventlog.FootprintStack:
 		p.footprint(rec.Time, ev)
 	case *eventlog.Mapping:

@@ -34,7 +34,7 @@ func Retaining() *Log {
 	l.Write(2, &eventlog.Closure{ID: 1, Module: Module, Addr: 0x77, Type: uint32(ghc.Constr20), Name: "main:Main.Node"})
 	l.Write(2, &eventlog.Closure{ID: 2, Module: Module, Addr: thunk.Addr, Type: uint32(ghc.Thunk10)})
 	for _, e := range []eventlog.Event{
-		&eventlog.HeapGraph{PID: 1, Closures: 42, Pointers: 41, Bytes: 1200, Unreached: 1, UnreachedBytes: 16, Threads: 1, Notes: []string{"a note"}},
+		&eventlog.HeapGraph{PID: 1, Closures: 42, Pointers: 41, Bytes: 1200, Unreached: 1, UnreachedBytes: 16, Threads: 1, Notes: []string{"a note"}, Stuck: 1, StuckKnown: true},
 		&eventlog.HeapBand{Closure: 1, Count: 40, Bytes: 960, Retained: 1184, Largest: 1184},
 		&eventlog.HeapBand{Closure: 2, Count: 1, Bytes: 224, Retained: 224, Largest: 224},
 		&eventlog.HeapRoot{ID: 1, Kind: eventlog.HeapRootThread, TSO: 7, Label: "reader", Retained: 1184},
@@ -44,6 +44,7 @@ func Retaining() *Log {
 		&eventlog.HeapBranch{Parent: 2, Closure: 2, Count: 1, Bytes: 224, Retained: 224},
 		&eventlog.HeapPath{Closure: 2, Root: 1, Count: 1, Bytes: 224, Retained: 224,
 			Steps: []eventlog.HeapStep{{Closure: 1, Times: 40}, {Closure: 2, Times: 1}}},
+		&eventlog.HeapStuck{TSO: 7, Label: "reader", Kind: eventlog.BlockerMVar, Held: true},
 		&eventlog.Footprint{PID: 1, Resident: 64 << 20, Swapped: 4096, Slop: 16, StackBytes: 1024, Threads: 2, Megablocks: 60, Partly: 50, Notes: []string{"a note"}},
 		&eventlog.FootprintPart{Kind: eventlog.FootprintFreeBlocks, Bytes: 40 << 20, Mapped: 40 << 20, Count: 50},
 		&eventlog.FootprintPart{Kind: eventlog.FootprintLive, Generation: 1, Bytes: 20 << 20, Mapped: 20 << 20, Count: 5120},

@@ -354,7 +354,7 @@ func (c *copier) record(rec *eventlog.Record) error {
 	case *eventlog.HeapGraph: // likewise
 		c.graph = c.within(time)
 		return c.heapGraph(rec, time)
-	case *eventlog.HeapBand, *eventlog.HeapRoot, *eventlog.HeapBranch, *eventlog.HeapPath:
+	case *eventlog.HeapBand, *eventlog.HeapRoot, *eventlog.HeapBranch, *eventlog.HeapPath, *eventlog.HeapStuck:
 		return c.heapGraph(rec, time)
 	case *eventlog.Footprint: // likewise
 		c.print = c.within(time)

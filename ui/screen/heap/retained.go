@@ -67,11 +67,7 @@ func (n *graphNames) root(i int) string {
 	case eventlog.HeapRootCAF:
 		return "CAF " + strings.TrimPrefix(n.title(r.Code), "thunk ")
 	case eventlog.HeapRootThread:
-		t := fmt.Sprintf("thread %d", r.TSO)
-		if r.Label != "" {
-			t += " “" + r.Label + "”"
-		}
-		return t
+		return threadName(r.TSO, r.Label)
 	case eventlog.HeapRootStable:
 		return fmt.Sprintf("stable pointer %d", r.Number)
 	case eventlog.HeapRootWeak:
@@ -194,7 +190,7 @@ func unreachedWords(g *columns.HeapGraph) string {
 }
 
 func graphNotes(g *columns.HeapGraph) []string {
-	notes := slices.Clone(g.Notes)
+	notes := append(stuckNotes(g), g.Notes...)
 	if g.Unreached == 0 {
 		return notes
 	}
@@ -217,6 +213,82 @@ func (p out) graphRow(retained, own, count, all uint64, name string) {
 		printer.PadLeft(format.Bytes(own), 11), printer.PadLeft(format.Count(count), 11), "  ", printer.Fit(name, room))
 }
 
+// stuckNamed is how many threads a note names.
+const stuckNamed = 6
+
+var waitsFor = map[eventlog.BlockerKind]string{
+	eventlog.BlockerMVar: "an MVar", eventlog.BlockerBlackHole: "a thunk", eventlog.BlockerException: "an exception to be taken", eventlog.BlockerSTM: "variables of a transaction",
+}
+
+// stuckNotes name the threads that nothing can wake: those first of which the run-time system does not tell.
+func stuckNotes(g *columns.HeapGraph) (notes []string) {
+	if !g.StuckKnown {
+		return nil
+	}
+	var held, others []string
+	for i := range g.Stuck {
+		s := &g.Stuck[i]
+		name := threadName(s.TSO, s.Label) + " (" + waitsFor[s.Kind] + ")"
+		if s.Held {
+			held = append(held, name)
+		} else {
+			others = append(others, name)
+		}
+	}
+	say := func(names []string, end string) {
+		if len(names) == 0 {
+			return
+		}
+		verb, more := "waits", ""
+		if len(names) > 1 {
+			verb = "wait"
+		}
+		if n := len(names) - stuckNamed; n > 0 {
+			names, more = names[:stuckNamed], fmt.Sprintf(" and %d more", n)
+		}
+		notes = append(notes, strings.Join(names, ", ")+more+" "+verb+" for what nothing else that can still run can reach: "+end)
+	}
+	say(held, "only an exception ends that, and the run-time system throws none, as something has their ThreadId")
+	say(others, "the next major collection ends that by an exception")
+	if left := g.Stuck; g.HeapGraph.Stuck > uint64(len(left)) {
+		notes = append(notes, fmt.Sprintf("%d threads in all wait for what nothing else that can still run can reach", g.HeapGraph.Stuck))
+	}
+	return notes
+}
+
+// threadName is a thread's number, with its label.
+func threadName(id uint64, label string) string {
+	t := fmt.Sprintf("thread %d", id)
+	if label != "" {
+		t += " “" + label + "”"
+	}
+	return t
+}
+
+type stuckJSON struct {
+	Thread   uint64 `json:"thread"`
+	Label    string `json:"label"`
+	WaitsFor string `json:"waits_for"`
+	Held     bool   `json:"held"`
+}
+
+var stuckKinds = map[eventlog.BlockerKind]string{
+	eventlog.BlockerMVar: "mvar", eventlog.BlockerBlackHole: "black hole", eventlog.BlockerException: "throwTo", eventlog.BlockerSTM: "stm",
+}
+
+// stuckList is the threads that nothing can wake; nil if that is not known.
+func stuckList(g *columns.HeapGraph) []stuckJSON {
+	if !g.StuckKnown {
+		return nil
+	}
+	list := []stuckJSON{}
+	for i := range g.Stuck {
+		s := &g.Stuck[i]
+		list = append(list, stuckJSON{s.TSO, s.Label, stuckKinds[s.Kind], s.Held})
+	}
+	return list
+}
+
 type retainedJSON struct {
 	Problem  string       `json:"problem,omitempty"` // why there is nothing
 	Bytes    *uint64      `json:"bytes"`
@@ -225,6 +297,7 @@ type retainedJSON struct {
 	Unread   *uint64      `json:"unreached_bytes"`
 	AtRest   *bool        `json:"at_rest"`
 	Complete *bool        `json:"complete"`
+	Stuck    []stuckJSON  `json:"stuck"`
 	Notes    []string     `json:"notes"`
 	Tree     []branchJSON `json:"tree"`
 	Bands    []bandJSON   `json:"bands"`
@@ -269,7 +342,7 @@ func (r Retained) JSON(w io.Writer, _ printer.Options) error {
 	}
 	names := newGraphNames(r.Profile, g)
 	doc := retainedJSON{
-		Bytes: &g.Bytes, Closures: &g.Closures, Pointers: &g.Pointers, Unread: &g.UnreachedBytes, AtRest: &g.AtRest, Complete: &g.Complete, Notes: append([]string{}, g.Notes...), Tree: []branchJSON{}, Bands: []bandJSON{},
+		Bytes: &g.Bytes, Closures: &g.Closures, Pointers: &g.Pointers, Unread: &g.UnreachedBytes, AtRest: &g.AtRest, Complete: &g.Complete, Stuck: stuckList(g), Notes: append([]string{}, g.Notes...), Tree: []branchJSON{}, Bands: []bandJSON{},
 	}
 	for i := range g.Branches {
 		parent := g.Branches[i].Parent
