@@ -29,6 +29,7 @@ const (
 	RTSCreate       = timelineRtsProbeRTS_CREATE
 	RTSLabelCString = timelineRtsProbeRTS_LABEL_CSTRING
 	RTSLabelArray   = timelineRtsProbeRTS_LABEL_ARRAY
+	RTSSparks       = timelineRtsProbeRTS_SPARKS
 )
 
 // Groups of probes; each is counted and detached as one.

@@ -97,6 +97,8 @@ type timelineRtsGlobals struct {
 	WhyBlocked          uint16
 	WhyBlockedWide      uint16
 	GcTimes             uint16
+	Sparks              uint16
+	_                   [6]byte
 }
 
 type timelineRtsGroup uint32
@@ -125,7 +127,8 @@ const (
 	timelineRtsProbeRTS_CREATE        timelineRtsProbe = 12
 	timelineRtsProbeRTS_LABEL_CSTRING timelineRtsProbe = 13
 	timelineRtsProbeRTS_LABEL_ARRAY   timelineRtsProbe = 14
-	timelineRtsProbeRTS_PROBES        timelineRtsProbe = 15
+	timelineRtsProbeRTS_SPARKS        timelineRtsProbe = 15
+	timelineRtsProbeRTS_PROBES        timelineRtsProbe = 16
 )
 
 type timelineThreadState struct {

@@ -93,6 +93,7 @@ func TestOwnPayloads(t *testing.T) {
 		{&TransactionVariables{PID: 1, End: TransactionFailed, Attempts: 300, Node: 2, Variables: []TransactionVariable{{0x80, 3}}}, "01 01 ac02 02 01 8001 03"},
 		{&HeapGraph{PID: 1, Closures: 2, Pointers: 3, Bytes: 4, Unreached: 5, UnreachedBytes: 6, Dangling: 7, PauseNs: 8, TookNs: 9, Beside: true, CAFs: 10,
 			Threads: 11, StablePtrs: 12, Weaks: 13, Notes: []string{"n"}, AtRest: true, Complete: true, Stuck: 14, StuckKnown: true}, "01 02 03 04 05 06 07 08 09 01 0a 0b 0c 0d 01 01 6e 01 01 0e 01"},
+		{&Sparks{1, 2, 3, 4, 5, 6}, "01 02 03 04 05 06"},
 		{&HeapStuck{TSO: 1, Label: "l", Kind: BlockerSTM, Held: true}, "01 01 6c 03 01"},
 		{&HeapBand{Closure: 1, Count: 2, Bytes: 3, Retained: 4, Largest: 5}, "01 02 03 04 05"},
 		{&HeapRoot{ID: 1, Kind: HeapRootThread, Closure: 2, TSO: 3, Label: "l", Number: 4, Retained: 5}, "01 02 02 03 01 6c 04 05"},

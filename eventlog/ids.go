@@ -103,6 +103,7 @@ const (
 	IDOverhead    = 1012
 	IDWarning     = 1013
 	IDThreadName  = 1014
+	IDSparks      = 1015
 
 	IDModuleSymbols = 1020
 	IDFile          = 1021

@@ -195,6 +195,7 @@ var kinds = []kind{
 	own[RTSProbes]("probes of the run-time system"),
 	own[Unrecorded]("unrecorded"),
 	own[RTSWatch]("watch of the run-time system"),
+	own[Sparks]("sparks"),
 	own[EventCount]("event count"),
 	own[EventRate]("event rate"),
 	own[Sampling]("sampling"),

@@ -177,6 +177,7 @@ func (i *image) globals() bpf.RTSGlobals {
 	b := &i.im.RTS.Binary
 	layout, _ := ghc.LayoutOf(b.GHCVersion, b.Profiled(), b.Threaded())
 	g.WhyBlocked = layout.WhyBlocked
+	g.Sparks = layout.SparkStats
 	if layout.WhyBlockedWide {
 		g.WhyBlockedWide = 1
 	}

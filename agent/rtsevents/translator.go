@@ -35,6 +35,7 @@ type Translator struct {
 	flushing uint64
 	watches  [bpf.RTSGroups]watch
 	gc       GCTotals
+	spark    sparkTotals
 	// Collected, if not nil, is called with each collection whose times are known.
 	Collected func(Collection)
 }
@@ -211,6 +212,8 @@ func (t *Translator) Take(r Record) error {
 		}
 	case bpf.RTSWorkerDone:
 		c.gc.done = r.Time
+	case bpf.RTSSparks:
+		return t.sparks(r)
 	case bpf.RTSGCEnd:
 		return t.gcEnd(r, c)
 	case bpf.RTSRun, bpf.RTSResume:

@@ -18,7 +18,7 @@ var what = [bpf.RTSGroups]string{bpf.RTSGroupGC: "collections", bpf.RTSGroupThre
 
 // GroupOf returns the group of a probe.
 func GroupOf(probe bpf.RTSProbe) int {
-	if probe >= bpf.RTSRun {
+	if probe >= bpf.RTSRun && probe != bpf.RTSSparks {
 		return int(bpf.RTSGroupThreads)
 	}
 	return int(bpf.RTSGroupGC)

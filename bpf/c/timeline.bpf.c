@@ -110,6 +110,19 @@ static long take_total(u32 i, void *context)
 	return 0;
 }
 
+INLINE u64 array_of(const struct rts_globals *g)
+{
+	if (!g->capabilities)
+		return 0;
+	return capability_array(g->capabilities, g->capabilities_in_place, word_at(g->capabilities), g->main_capability);
+}
+
+INLINE u32 count_of(const struct rts_globals *g, u32 most)
+{
+	u32 count = g->n_capabilities ? (u32)word_at(g->n_capabilities) : 0;
+	return count < most ? count : most;
+}
+
 INLINE void fill_gc(struct rts_record *r, struct regs *ctx, const struct rts_globals *g, u16 total_allocated, bool at_call)
 {
 	r->words[GC_LIVE] = REG_ARG3(ctx);
@@ -128,13 +141,50 @@ INLINE void fill_gc(struct rts_record *r, struct regs *ctx, const struct rts_glo
 	r->words[GC_COUNT] = g->stats ? (u32)word_at(g->stats) : 0;
 	if (g->gc_times && bpf_probe_read_user(&r->words[GC_REQUESTED], 16, (const void *)(REG_ARG2(ctx) + g->gc_times)))
 		r->words[GC_STARTED] = 0;
-	u32 count = g->n_capabilities ? (u32)word_at(g->n_capabilities) : 0;
-	u64 array = 0;
-	if (g->capabilities)
-		array = capability_array(g->capabilities, g->capabilities_in_place, word_at(g->capabilities), g->main_capability);
-	struct capability_totals t = {.record = r, .array = array, .total_allocated = total_allocated};
-	bpf_loop(count < MAX_RTS_CAPABILITIES ? count : MAX_RTS_CAPABILITIES, take_total, &t, 0);
+	struct capability_totals t = {.record = r, .array = array_of(g), .total_allocated = total_allocated};
+	bpf_loop(count_of(g, MAX_RTS_CAPABILITIES), take_total, &t, 0);
 	r->header.frame_count = GC_FIRST_CAPABILITY + t.n;
+}
+
+struct spark_totals {
+	struct rts_record *record;
+	u64 array;
+	u64 sparks; // offset in the Capability
+};
+
+static long take_sparks(u32 i, void *context)
+{
+	struct spark_totals *t = context;
+	u64 cap, v;
+	if (READ(&cap, t->array + 8 * (u64)i))
+		return 1;
+#pragma unroll
+	for (u32 k = 0; k < SPARK_COUNTERS; k++) {
+		if (READ(&v, cap + t->sparks + 8 * k))
+			return 1;
+		t->record->words[k] += v;
+	}
+	return 0;
+}
+
+// send_sparks sends what has become of sparks, in the record of the collection that has ended, which was sent.
+INLINE void send_sparks(struct rts_record *r, const struct rts_globals *g, struct rts_counts *counts)
+{
+	struct spark_totals t = {.record = r, .array = array_of(g), .sparks = g->sparks};
+	__builtin_memset(r->words, 0, 8 * SPARK_COUNTERS);
+	bpf_loop(count_of(g, MAX_SPARK_CAPABILITIES), take_sparks, &t, 0);
+	u64 any = 0;
+#pragma unroll
+	for (u32 k = 0; k < SPARK_COUNTERS; k++)
+		any |= r->words[k];
+	if (!any)
+		return;
+	r->header.event = RTS_SPARKS;
+	r->header.frame_count = SPARK_COUNTERS;
+	if (bpf_ringbuf_output(&samples, r, sizeof(r->header) + 8 * SPARK_COUNTERS, BPF_RB_NO_WAKEUP))
+		counts->dropped++;
+	else
+		counts->records++;
 }
 
 INLINE u64 stop_reason_of(u64 base, u64 tso, const struct rts_globals *g)
@@ -311,6 +361,8 @@ INLINE int take(struct regs *ctx)
 		counts->dropped++;
 	else
 		counts->records++;
+	if (kind == RTS_GC_END && g->sparks)
+		send_sparks(&r, g, counts);
 	return 0;
 }
 

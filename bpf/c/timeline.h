@@ -21,6 +21,7 @@ enum rts_probe {
 	RTS_CREATE,	   // scheduleThread(cap, tso)
 	RTS_LABEL_CSTRING, // labelThread# before GHC 9.6: tso, NUL-terminated text
 	RTS_LABEL_ARRAY,   // labelThread(cap, tso, array) from GHC 9.6 on
+	RTS_SPARKS,	   // no probe: follows RTS_GC_END where sparks were made; words are SPARK_COUNTERS sums over all capabilities
 	RTS_PROBES,
 };
 
@@ -53,7 +54,12 @@ struct rts_globals {
 	// Offset of gc_sync_start_elapsed in the gc_thread, which gc_start_elapsed follows; 0 if
 	// not known. Both are times of CLOCK_MONOTONIC in ns.
 	u16 gc_times;
+	u16 sparks; // offset of spark_stats in the Capability; 0 if it has none
 };
+
+// SPARK_COUNTERS is the number of counters that SparkCounters has (rts/Sparks.h): sparks created, duds, overflowed, converted,
+// collected, fizzled.
+#define SPARK_COUNTERS 6
 
 // rts_gc_word indexes the words after the header of a GC's end.
 enum rts_gc_word {
@@ -73,6 +79,7 @@ enum rts_gc_word {
 };
 
 #define MAX_RTS_CAPABILITIES 20
+#define MAX_SPARK_CAPABILITIES 256
 #define MAX_RTS_WORDS (GC_FIRST_CAPABILITY + MAX_RTS_CAPABILITIES)
 
 // rts_record is a RECORD_RTS. The header's event is an enum rts_probe, its capability and

@@ -91,6 +91,7 @@ type Layout struct {
 	TaskInCall     uint16 // Task.incall
 	TotalAllocated uint16 // Capability.total_allocated, from BaseReg
 	PinnedBlocks   uint16 // Capability.pinned_object_blocks, from BaseReg
+	SparkStats     uint16 // Capability.spark_stats, from its beginning; 0: there are none
 	TickyEntries   uint16 // StgEntCounter.entry_count; 0: not known
 
 	// DenseCells is set where sizes of the non-moving collector's cells need not be powers of two.
@@ -115,6 +116,10 @@ const (
 	trecChunkWords         = 51
 	trecChunkWordsThreaded = 67
 )
+
+// sparksBehindAllocated is how far spark_stats lies behind total_allocated in a Capability of the threaded way (rts/Capability.h): 9.0.2,
+// 9.6.6 and 9.10.3 were run, the others read.
+const sparksBehindAllocated = 112
 
 // TRecEntryBytes is the size of a TRecEntry: what a StgTRecChunk has for each behind its header and two words.
 func (l Layout) TRecEntryBytes() int {
@@ -154,6 +159,7 @@ func LayoutOf(version string, profiled, threaded bool) (l Layout, known bool) {
 	}
 	if threaded {
 		l.TaskInCall = r.taskInCallThreaded
+		l.SparkStats = r.totalAllocated + sparksBehindAllocated
 		l.TRecChunkWords = trecChunkWordsThreaded
 	}
 	if profiled {

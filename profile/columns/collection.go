@@ -15,8 +15,9 @@ type gcState struct {
 
 // collectorState collects the garbage collections of an RTS.
 type collectorState struct {
-	gcs       map[int]*gcState // what is under way, by capability
-	allocated map[int]uint64   // bytes, by capability
+	sparks    map[int]eventlog.SparkCounters // by capability, as last reported
+	gcs       map[int]*gcState               // what is under way, by capability
+	allocated map[int]uint64                 // bytes, by capability
 	gens      uint16
 	byGen     [maxGenerations]uint64 // number of collections by generation
 }

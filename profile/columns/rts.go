@@ -27,6 +27,7 @@ type RTS struct {
 	Collections []Collection
 	Concurrent  []ConcurrentPhase // of the non-moving collector, in the order in which they ended
 	Stats       GCTotals
+	Sparks      eventlog.Sparks // by the last collection: of the capture, or of a run-time system's own log
 	// HeapSamples is the number of censuses of a heap profile, Breakdown the kind of
 	// its bands.
 	HeapSamples uint64
@@ -124,6 +125,13 @@ func (s *rtsState) add(rec *eventlog.Record) {
 			c.allocated = make(map[int]uint64)
 		}
 		c.allocated[rec.Cap] = max(c.allocated[rec.Cap], ev.Bytes)
+	case *eventlog.Sparks:
+		r.Sparks = *ev
+	case *eventlog.SparkCounters:
+		if c.sparks == nil {
+			c.sparks = make(map[int]eventlog.SparkCounters)
+		}
+		c.sparks[rec.Cap] = *ev
 	case *eventlog.HeapProfBegin:
 		r.Breakdown = ev.Breakdown
 	case *eventlog.InfoTable:
@@ -207,6 +215,11 @@ func (s *rtsState) finish(last uint64) {
 	s.finishWatches(last)
 	for _, n := range c.allocated {
 		r.Stats.Allocated = SatAdd(r.Stats.Allocated, n)
+	}
+	for _, n := range c.sparks {
+		t := &r.Sparks
+		t.Created, t.Dud, t.Overflowed = SatAdd(t.Created, n.Created), SatAdd(t.Dud, n.Dud), SatAdd(t.Overflowed, n.Overflowed)
+		t.Converted, t.Collected, t.Fizzled = SatAdd(t.Converted, n.Converted), SatAdd(t.Collected, n.Collected), SatAdd(t.Fizzled, n.Fizzled)
 	}
 	slices.SortStableFunc(s.p.InfoTables, func(a, b eventlog.InfoTable) int { return cmp.Compare(a.Info, b.Info) })
 	s.heap.finishHeap(&s.profile)

@@ -393,7 +393,7 @@ func (c *copier) record(rec *eventlog.Record) error {
 		return c.put(c.clamp(time), rec.Cap, ev)
 	case *eventlog.Unrecorded: // the merged log has holes of its own
 		return nil
-	case *eventlog.RTSWatch:
+	case *eventlog.RTSWatch, *eventlog.Sparks:
 		if !c.l.standard {
 			return nil // it says where the standard events are whole
 		}

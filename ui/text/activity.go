@@ -2,7 +2,9 @@ package text
 
 import (
 	"fmt"
+	"strings"
 
+	"ccagent/eventlog"
 	"ccagent/internal/format"
 	"ccagent/profile/activity"
 	"ccagent/ui/printer"
@@ -40,6 +42,19 @@ func (p out) activity(a *activity.Activity, o printer.Options) {
 	}
 	if rest := len(a.Threads) - shown; rest > 0 {
 		p.Wrap(p.Faint, " ", " "+format.Plural(uint64(rest), "more thread"), "that ran")
+	}
+	p.Line("")
+}
+
+// sparks prints what became of sparks.
+func (p out) sparks(s *eventlog.Sparks) {
+	line, advice := activity.Sparks(s)
+	if line == "" {
+		return
+	}
+	p.Wrap(plain, "   ", strings.Split(" "+line, ", ")...)
+	if advice != "" {
+		p.Note("%s", advice)
 	}
 	p.Line("")
 }

@@ -7,6 +7,7 @@ import (
 
 	"ccagent/internal/format"
 	"ccagent/profile"
+	"ccagent/profile/activity"
 	"ccagent/profile/columns"
 	"ccagent/profile/timeline"
 	"ccagent/ui/chart"
@@ -66,6 +67,10 @@ func (p out) rts(pr *profile.Profile) {
 		}
 		p.field("gc", fmt.Sprintf("%s, %s major%s; pauses of %s in all%s, longest %s; %s copied",
 			format.Plural(st.Collections, "collection"), format.Count(st.Major), seen, format.Duration(all.TotalNs), parts, format.Duration(all.MaxNs), format.Bytes(st.Copied)))
+	}
+	if line, advice := activity.Sparks(&r.Sparks); line != "" {
+		p.field("sparks", line)
+		p.field("", advice)
 	}
 	if st := &r.Stats; st.Allocated+st.PeakSize+st.PeakLive > 0 {
 		of := ""
@@ -292,6 +297,7 @@ type rtsJSON struct {
 	GCWatched      *float64    `json:"gc_watched_seconds"`
 	Pauses         *pausesJSON `json:"pauses"`
 	ThreadsWatched *float64    `json:"threads_watched_seconds"`
+	Sparks         *sparksJSON `json:"sparks"`
 }
 
 // pausesJSON is the times in which collections stopped the program, from the request to stop
@@ -326,6 +332,15 @@ type estimateJSON struct {
 	High  float64 `json:"high"`
 }
 
+type sparksJSON struct {
+	Made       uint64 `json:"made"`
+	Converted  uint64 `json:"converted"`
+	Fizzled    uint64 `json:"fizzled"`
+	Collected  uint64 `json:"collected"`
+	Overflowed uint64 `json:"overflowed"`
+	Dud        uint64 `json:"dud"`
+}
+
 // rtsOf is nil for a log that no RTS wrote anything in.
 func rtsOf(pr *profile.Profile) *rtsJSON {
 	r := &pr.RTSLog
@@ -341,6 +356,9 @@ func rtsOf(pr *profile.Profile) *rtsJSON {
 		Collections: of(gcTold, r.Stats.Collections), Major: of(gcTold, r.Stats.Major), Copied: of(gcTold && (r.Stats.Copied > 0 || r.Stats.Collections == 0), r.Stats.Copied),
 		PeakLive: printer.Known(r.Stats.PeakLive), PeakSize: printer.Known(r.Stats.PeakSize), Allocated: printer.Known(r.Stats.Allocated),
 		HeapSamples: r.HeapSamples, InfoTables: r.InfoTables, TickySamples: r.Ticky, Markers: len(pr.Markers),
+	}
+	if k := &r.Sparks; activity.SparksMade(k) > 0 {
+		j.Sparks = &sparksJSON{activity.SparksMade(k), k.Converted, k.Fizzled, k.Collected, k.Overflowed, k.Dud}
 	}
 	gc, _ := pr.Watched("gc")
 	threads, _ := pr.Watched("threads")

@@ -73,6 +73,7 @@ func (tl OverTime) Text(w io.Writer, o printer.Options) error {
 	}
 	p.Line("")
 	p.activity(activity.Of(s), o)
+	p.sparks(&s.Profile.RTSLog.Sparks)
 	watchedNote(p, s.Profile, t)
 	legend := []string{"R Haskell", "G gc", "S run-time system", "F foreign", "K kernel", "? unresolved"}
 	switch {
