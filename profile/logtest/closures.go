@@ -77,6 +77,7 @@ func Growing() *Log {
 		l.Write(at, &eventlog.HeapSampleString{Bytes: 200 - 20*i, Label: "main:Main.Scratch"})
 		l.Write(at, &eventlog.HeapSampleEnd{Era: i + 1})
 	}
+	l.Write(5e9, &eventlog.Sparks{Created: 900, Dud: 100, Converted: 600, Fizzled: 300})
 	missed := make([]uint64, eventlog.HeapMisses)
 	missed[eventlog.HeapMissCollected] = 2
 	l.Write(6e9, &eventlog.HeapSeries{PID: 1, PeriodNs: 1e9, MaxPauseNs: 5e6, Collections: 40, Majors: 9, Taken: 5, Missed: missed,

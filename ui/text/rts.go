@@ -345,7 +345,7 @@ type sparksJSON struct {
 func rtsOf(pr *profile.Profile) *rtsJSON {
 	r := &pr.RTSLog
 	runs, busy := r.Ran()
-	if pr.RTS == "" && runs == 0 && len(pr.GCs) == 0 {
+	if pr.RTS == "" && runs == 0 && len(pr.GCs) == 0 && activity.SparksMade(&r.Sparks) == 0 {
 		return nil
 	}
 	gcTold, threadsTold := pr.Tells("gc"), pr.Tells("threads")
