@@ -23,6 +23,7 @@ type analysis struct {
 	ephemerons [][2]uint32 // a key, and what it keeps alive
 	finalizers []uint32
 	sleepers   []sleeper // all threads that have not ended
+	chunks     int       // of transactions that were read
 
 	// seen are the static closures that were come to, todo those that were not yet followed. recent
 	// and lastStatic spare most look-ups in seen.

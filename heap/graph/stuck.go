@@ -54,16 +54,23 @@ func (a *analysis) stuck() []Stuck {
 	for i := range a.sleepers {
 		w.of[a.sleepers[i].node] = i
 	}
+	var ready []int
 	for i := range a.sleepers {
-		if objects, owner, ok := a.awaits(&a.sleepers[i]); !ok {
-			w.wake(i)
-		} else if owner != 0 {
+		objects, owner, ok := a.awaits(&a.sleepers[i])
+		_, known := w.of[owner]
+		switch {
+		case !ok || owner != 0 && !known: // what a thread does that was not looked at is not known
+			ready = append(ready, i)
+		case owner != 0:
 			w.behind[owner] = append(w.behind[owner], i)
-		} else {
+		default:
 			for _, node := range objects {
 				w.waiting[node] = append(w.waiting[node], i)
 			}
 		}
+	}
+	for _, i := range ready { // now that all who wait for them are known
+		w.wake(i)
 	}
 	for i := range a.roots {
 		if r := &a.roots[i]; r.Kind != Thread {
@@ -181,6 +188,9 @@ func (a *analysis) variables(trec uint64) (nodes []uint32) {
 	}
 	at := head[h+ghc.TRecCurrent/8]
 	for range maxTRecChunks {
+		if a.chunks++; a.chunks > maxChunks {
+			return nil
+		}
 		chunk := a.nodes.closure(at &^ pointerTag)
 		if len(chunk) < h+2 || a.tables.of(chunk[0]).kind != ghc.TRecChunk {
 			return nodes // the last has none before it
@@ -202,5 +212,8 @@ func (a *analysis) variables(trec uint64) (nodes []uint32) {
 	return nil
 }
 
-// maxTRecChunks bounds the chunks of a transaction that are read.
-const maxTRecChunks = 1 << 12
+// maxTRecChunks bounds the chunks of a transaction that are read, maxChunks those of all: of threads beyond that nothing is said.
+const (
+	maxTRecChunks = 1 << 12
+	maxChunks     = 1 << 20
+)

@@ -1,7 +1,7 @@
 -- Threads that wait for what nothing else can reach, beside such as something can.
 --
 -- Must show: `heap --graph` names alone, left, right, evaluator, forcer, transaction, deaf and thrower, and with an argument loose, whose
--- ThreadId nothing has; and neither main nor waiting, behind, watched, weak and stable.
+-- ThreadId nothing has; and neither main nor waiting, behind, watched, weak, slow, patient and stable.
 --
 -- Output: a line `thread TSO LABEL` for each thread, last `ready`. It ends when standard input has a line.
 --
@@ -67,6 +67,10 @@ reachable kept reached seen = do
   final <- newEmptyMVar
   _ <- mkWeakIORef kept (putMVar final ())
   begin "weak" (takeMVar final)
+  -- A thunk whose evaluation takes its time, and who wants its value.
+  let slowly = unsafePerformIO (threadDelay 1000000000 >> return 1) :: Int
+  begin "slow" (void (evaluate (slowly + 1)))
+  begin "patient" (void (evaluate (slowly + 2)))
   outside <- newEmptyMVar
   _ <- newStablePtr outside
   begin "stable" (takeMVar outside)
