@@ -53,6 +53,9 @@ const (
 	// nothing of it is left. SampleHeader.Period is its CPU time, ns, complete in the second.
 	RecordThreadEnds  = uint8(samplerRecordTypeRECORD_THREAD_ENDS)
 	RecordThreadEnded = uint8(samplerRecordTypeRECORD_THREAD_ENDED)
+	// RecordEvaluating has the thunks that the thread of the sample before it evaluates, in place of
+	// frames. SampleHeader.Total is the number of collections so far.
+	RecordEvaluating = uint8(samplerRecordTypeRECORD_EVALUATING)
 )
 
 // Limits and encodings in C's record.h that BTF does not carry. A test compares them with
@@ -104,7 +107,8 @@ type Sampler struct {
 	others   []*ebpf.Program
 	// transactions says which events note transactions; nil if none does.
 	transactions func(event int) bool
-	epoch        uint32 // counts the changes of layouts and regions
+	thunks       func(event int) bool // likewise, which record the thunks that are evaluated
+	epoch        uint32               // counts the changes of layouts and regions
 }
 
 // kernelTypes are the kernel's types, once. Reading them takes longer than loading a small program.
@@ -227,6 +231,9 @@ func (s *Sampler) program(name string, event int, adapt adapt) (*ebpf.Program, e
 		set(samplerVarKernelStacks, kernelStacks))
 	if s.transactions != nil && s.transactions(event) {
 		err = errors.Join(err, set(samplerVarWithTransactions, uint8(1)))
+	}
+	if s.thunks != nil && s.thunks(event) {
+		err = errors.Join(err, set(samplerVarWithThunks, uint8(1)))
 	}
 	if ns := s.config.PIDNamespace; ns != nil {
 		err = errors.Join(err, set(samplerVarPidnsIno, ns.Ino))

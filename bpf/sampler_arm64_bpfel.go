@@ -186,6 +186,7 @@ const (
 	samplerRecordTypeRECORD_WAKE         samplerRecordType = 6
 	samplerRecordTypeRECORD_THREAD_ENDS  samplerRecordType = 7
 	samplerRecordTypeRECORD_THREAD_ENDED samplerRecordType = 8
+	samplerRecordTypeRECORD_EVALUATING   samplerRecordType = 9
 )
 
 type samplerSampleFlags uint32
@@ -265,6 +266,16 @@ type samplerThreadTime struct {
 	Tid uint32
 	Ns  uint64
 }
+
+type samplerThunkState uint32
+
+const (
+	samplerThunkStateTHUNK_UNMARKED   samplerThunkState = 0
+	samplerThunkStateTHUNK_MARKED     samplerThunkState = 1
+	samplerThunkStateTHUNK_TAKEN      samplerThunkState = 2
+	samplerThunkStateTHUNK_EVALUATED  samplerThunkState = 3
+	samplerThunkStateTHUNK_UNREADABLE samplerThunkState = 4
+)
 
 type samplerTickyRecord struct {
 	_         structs.HostLayout
@@ -375,6 +386,9 @@ type samplerWalk struct {
 	Base           uint64
 	Waiting        uint64
 	Entered        uint64
+	Top            uint64
+	TopLo          uint64
+	TopHi          uint64
 	Task           uint64
 	Stats          samplerWalkStats
 	Epoch          uint32
@@ -431,6 +445,7 @@ type samplerWalk struct {
 		Pstate uint64
 	}
 	Carried [64]uint64
+	_       [40]byte
 	Rules   [512]struct {
 		_       structs.HostLayout
 		Pc      uint64
@@ -509,6 +524,7 @@ const (
 	samplerVarEmitSampleFlags        = "emit_sample_flags"
 	samplerVarEmitStopReason         = "emit_stop_reason"
 	samplerVarEmitThreadTime         = "emit_thread_time"
+	samplerVarEmitThunkState         = "emit_thunk_state"
 	samplerVarEmitTickyRecord        = "emit_ticky_record"
 	samplerVarEmitTransactionAccount = "emit_transaction_account"
 	samplerVarEmitTransactionEnd     = "emit_transaction_end"
@@ -523,6 +539,7 @@ const (
 	samplerVarTickShare              = "tick_share"
 	samplerVarTickTimer              = "tick_timer"
 	samplerVarWithAge                = "with_age"
+	samplerVarWithThunks             = "with_thunks"
 	samplerVarWithTransactions       = "with_transactions"
 )
 
@@ -627,6 +644,7 @@ type samplerVariableSpecs struct {
 	EmitSampleFlags        *ebpf.VariableSpec `ebpf:"emit_sample_flags"`
 	EmitStopReason         *ebpf.VariableSpec `ebpf:"emit_stop_reason"`
 	EmitThreadTime         *ebpf.VariableSpec `ebpf:"emit_thread_time"`
+	EmitThunkState         *ebpf.VariableSpec `ebpf:"emit_thunk_state"`
 	EmitTickyRecord        *ebpf.VariableSpec `ebpf:"emit_ticky_record"`
 	EmitTransactionAccount *ebpf.VariableSpec `ebpf:"emit_transaction_account"`
 	EmitTransactionEnd     *ebpf.VariableSpec `ebpf:"emit_transaction_end"`
@@ -641,6 +659,7 @@ type samplerVariableSpecs struct {
 	TickShare              *ebpf.VariableSpec `ebpf:"tick_share"`
 	TickTimer              *ebpf.VariableSpec `ebpf:"tick_timer"`
 	WithAge                *ebpf.VariableSpec `ebpf:"with_age"`
+	WithThunks             *ebpf.VariableSpec `ebpf:"with_thunks"`
 	WithTransactions       *ebpf.VariableSpec `ebpf:"with_transactions"`
 }
 
@@ -731,6 +750,7 @@ type samplerVariables struct {
 	EmitSampleFlags        *ebpf.Variable `ebpf:"emit_sample_flags"`
 	EmitStopReason         *ebpf.Variable `ebpf:"emit_stop_reason"`
 	EmitThreadTime         *ebpf.Variable `ebpf:"emit_thread_time"`
+	EmitThunkState         *ebpf.Variable `ebpf:"emit_thunk_state"`
 	EmitTickyRecord        *ebpf.Variable `ebpf:"emit_ticky_record"`
 	EmitTransactionAccount *ebpf.Variable `ebpf:"emit_transaction_account"`
 	EmitTransactionEnd     *ebpf.Variable `ebpf:"emit_transaction_end"`
@@ -745,6 +765,7 @@ type samplerVariables struct {
 	TickShare              *ebpf.Variable `ebpf:"tick_share"`
 	TickTimer              *ebpf.Variable `ebpf:"tick_timer"`
 	WithAge                *ebpf.Variable `ebpf:"with_age"`
+	WithThunks             *ebpf.Variable `ebpf:"with_thunks"`
 	WithTransactions       *ebpf.Variable `ebpf:"with_transactions"`
 }
 

@@ -31,6 +31,17 @@ func TestVerifierCost(t *testing.T) {
 		delete(spec.Programs, timelineProgOnRtsProbes) // the same for kernels from 6.6 on
 		verifierCost(t, spec)
 	}
+	// What is left out unless an event asks for it.
+	spec, err := loadSampler()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, part := range []string{samplerVarWithTransactions, samplerVarWithThunks, samplerVarKernelStacks} {
+		if err := spec.Variables[part].Set(uint8(1)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	verifierCost(t, spec)
 }
 
 func verifierCost(t *testing.T, spec *ebpf.CollectionSpec) {

@@ -91,7 +91,7 @@ func decodeSample(raw []byte, s *Sample) bool {
 	s.Label, s.Block = "", nil
 	switch s.Record {
 	case bpf.RecordSample, bpf.RecordWait, bpf.RecordWake, bpf.RecordRTS, bpf.RecordTicky, bpf.RecordAllocated,
-		bpf.RecordThreadEnds, bpf.RecordThreadEnded:
+		bpf.RecordThreadEnds, bpf.RecordThreadEnded, bpf.RecordEvaluating:
 	case bpf.RecordBlock:
 		// Its words are many, and not kept with those of the samples that later use s.
 		s.Block = make([]uint64, s.FrameCount)

@@ -102,8 +102,7 @@ func (s *Selection) CountsBytes() bool { return s.EventDef().Unit == "bytes" }
 
 // CountsTime reports whether the selected event counts CPU time, or cycles.
 func (s *Selection) CountsTime() bool {
-	e := s.EventDef()
-	return e.Clock() || e.Unit == "cycles" && e.Granted != columns.STMCPU
+	return s.EventDef().CPU()
 }
 
 // findLeaves finds for each site the node that its cost is attributed to.

@@ -18,6 +18,7 @@ type routes struct {
 	byEvent    []source.Source      // samples, by the index of their event
 	byType     [256]source.Receiver // records of other types
 	annotators []source.Annotator
+	witnesses  []source.Witness
 }
 
 func routesTo(set *source.Set) routes {
@@ -30,6 +31,9 @@ func routesTo(set *source.Set) routes {
 		}
 		if a, ok := s.(source.Annotator); ok {
 			r.annotators = append(r.annotators, a)
+		}
+		if w, ok := s.(source.Witness); ok {
+			r.witnesses = append(r.witnesses, w)
 		}
 	}
 	return r
@@ -94,7 +98,15 @@ func (e *Engine) write(im *process.Image, r *perf.Sample) (*eventlog.Sample, err
 
 // writeAt writes a sample that was placed.
 func (e *Engine) writeAt(im *process.Image, time uint64, s *eventlog.Sample) error {
-	return im.Log.Emit(time, s)
+	if err := im.Log.Emit(time, s); err != nil {
+		return err
+	}
+	for _, w := range e.routes.witnesses {
+		if err := w.Written(im, time, s); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // place makes the sample of a record, and writes the stack nodes that it needs.

@@ -5,6 +5,7 @@ import (
 	"ccagent/agent/blocked"
 	"ccagent/agent/ccs"
 	"ccagent/agent/cpu"
+	"ccagent/agent/duplicated"
 	"ccagent/agent/nursery"
 	"ccagent/agent/offcpu"
 	"ccagent/agent/rts"
@@ -29,6 +30,7 @@ func Kinds() []source.Kind {
 		offcpu.Kind(),
 		blocked.Kind(),
 		stm.Kind(),
+		duplicated.Kind(),
 		ticky.Kind(),
 		ccs.Kind(),
 		cpu.Kind(),

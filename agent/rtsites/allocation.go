@@ -108,9 +108,7 @@ func FindCollection(symbols *Symbols) (*Collection, error) {
 // findCounters finds what the run-time system counts, and the code of those who allocate by
 // its C functions.
 func (s *Allocation) findCounters(x *finder) {
-	if s.Stats = x.Addr(ghc.SymStats); s.Stats == 0 && x.Addr(ghc.SymGetAllocations) != 0 {
-		s.Stats = x.machine.stats(x.code(ghc.SymGetAllocations))
-	}
+	s.Stats = x.stats()
 	if s.Generations = x.Addr(ghc.SymGenerations); s.Stats == 0 || s.Generations == 0 {
 		s.Lacks = append(s.Lacks, "how much the run-time system counts of large objects")
 	}

@@ -21,9 +21,11 @@ type Event struct {
 	Detail any
 	// Notes say how the event that is granted differs from what was asked for.
 	Notes []string
-	// With are events that its source samples besides. They need CPU time to be sampled: if no event that was
-	// asked for is of CPU time, the kernel's clock is.
+	// With are events that its source samples besides.
 	With []*Event
+	// OfCPUTime is set where its source goes by samples of CPU time, and it, or what comes With it, has their unit. If no event that was
+	// asked for is of CPU time, the kernel's clock is sampled.
+	OfCPUTime bool
 }
 
 // CPUTime reports whether the event is of CPU time: a clock, or cycles.
@@ -97,18 +99,19 @@ const clock = "cpu-clock"
 func (a *Asked) grantWith(rate perf.Rate) error {
 	for k := range a.of {
 		for _, e := range slices.Clone(a.of[k]) {
-			if len(e.With) == 0 {
-				continue
-			}
-			if a.CPUTime() == nil && k < len(a.kinds)-1 { // the last kind has the clock
+			if e.OfCPUTime && a.CPUTime() == nil && k < len(a.kinds)-1 { // the last kind has the clock
 				if err := a.grant(clock, rate); err != nil {
 					return err
 				}
 			}
-			for _, with := range e.With {
-				if cpu := a.CPUTime(); cpu != nil {
-					with.Def.Unit = cpu.Def.Unit
+			if cpu := a.CPUTime(); e.OfCPUTime && cpu != nil {
+				for _, of := range append([]*Event{e}, e.With...) {
+					if of.Def.Unit == "ns" {
+						of.Def.Unit = cpu.Def.Unit
+					}
 				}
+			}
+			for _, with := range e.With {
 				with.Def.Index = uint32(len(a.Events))
 				a.Events = append(a.Events, with)
 				a.of[k] = append(a.of[k], with)

@@ -87,6 +87,12 @@ type Annotator interface {
 	Annotate(im *process.Image, r *perf.Sample, e *eventlog.Sample) error
 }
 
+// Witness is a Source that is shown the samples of all events as they are written: those of clocks have their weight by then, which they
+// get some time after they were taken. The sample is the one that Annotators were given.
+type Witness interface {
+	Written(im *process.Image, time uint64, e *eventlog.Sample) error
+}
+
 // Joiner is a Source that is notified of a process that runs already and is to be measured from
 // now on, beside those that it Follows.
 type Joiner interface {

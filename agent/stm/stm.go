@@ -32,7 +32,7 @@ func grant(asked string, _ perf.Rate) (*source.Event, bool, error) {
 		return eventlog.EventDef{Requested: name, Granted: name, Unit: unit, RateMode: eventlog.RatePeriod}
 	}
 	time := &source.Event{Samples: true, Nests: true, Def: def(cpuName, "ns")}
-	return &source.Event{Samples: true, Nests: true, Def: def(name, "attempts"), With: []*source.Event{time}}, asked == name, nil
+	return &source.Event{Samples: true, Nests: true, Def: def(name, "attempts"), With: []*source.Event{time}, OfCPUTime: true}, asked == name, nil
 }
 
 func known() []source.Known {

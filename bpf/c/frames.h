@@ -6,33 +6,10 @@
 #include "info_table.h"
 #include "window.h"
 
-// walk_frame walks one frame. It returns 1 when the walk has ended, with header.stop set to
-// the reason.
-INLINE long walk_frame(struct walker *k)
+// advance moves w->sp from a frame, which has this info table, to the next one. It returns 1 when
+// there is none, with header.stop set to the reason.
+INLINE long advance(struct walk *w, const struct cached_info *c)
 {
-	struct walk *w = k->walk;
-	u8 why = STOP_IMPLAUSIBLE_INFO;
-	if (w->frame_count >= w->max_frames || w->frames_left == 0 || w->sp >= w->walk_until)
-		return 1; // header.stop stays STOP_BUDGET
-	w->frames_left--;
-	if (!sp_in_chunk(w)) {
-		w->header.stop = STOP_OUTSIDE_CHUNK;
-		return 1;
-	}
-	if (!ensure_window(w)) {
-		w->header.stop = STOP_UNREADABLE_STACK;
-		return 1;
-	}
-	u64 info = window_word(w, 0);
-	struct cached_info *c = find_frame_table(k, info, &why);
-	if (!c) {
-		w->header.stop = why;
-		return 1;
-	}
-	push_frame(w, c->kind, info);
-	if (w->folding)
-		fold(w, c);
-
 	u64 words = c->words;
 	switch (c->type) {
 	case STOP_FRAME:
@@ -65,6 +42,35 @@ INLINE long walk_frame(struct walker *k)
 	}
 	w->sp += 8 * words;
 	return 0;
+}
+
+// walk_frame walks one frame. It returns 1 when the walk has ended, with header.stop set to
+// the reason.
+INLINE long walk_frame(struct walker *k)
+{
+	struct walk *w = k->walk;
+	u8 why = STOP_IMPLAUSIBLE_INFO;
+	if (w->frame_count >= w->max_frames || w->frames_left == 0 || w->sp >= w->walk_until)
+		return 1; // header.stop stays STOP_BUDGET
+	w->frames_left--;
+	if (!sp_in_chunk(w)) {
+		w->header.stop = STOP_OUTSIDE_CHUNK;
+		return 1;
+	}
+	if (!ensure_window(w)) {
+		w->header.stop = STOP_UNREADABLE_STACK;
+		return 1;
+	}
+	u64 info = window_word(w, 0);
+	struct cached_info *c = find_frame_table(k, info, &why);
+	if (!c) {
+		w->header.stop = why;
+		return 1;
+	}
+	push_frame(w, c->kind, info);
+	if (w->folding)
+		fold(w, c);
+	return advance(w, c);
 }
 
 // Frames walked in one callback of the loop: calling a callback costs as much as several

@@ -13,9 +13,15 @@ enum {
 	UPDATE_FRAME = 33,
 	CATCH_FRAME = 34,
 	UNDERFLOW_FRAME = 35,
+	THUNK = 15,
+	THUNK_SELECTOR = 22,
+	AP = 24,
 	PAP = 25,
+	AP_STACK = 26,
 	STOP_FRAME = 36,
 	BLOCKING_QUEUE = 37,
+	BLACKHOLE = 38,
+	WHITEHOLE = 58,
 	ARR_WORDS = 42,
 	MUT_ARR_PTRS_FROZEN_CLEAN = 46,
 	PRIM = 50,
@@ -80,6 +86,10 @@ enum {
 #define TREC_ENTRIES 16
 #define TREC_CHUNK_ENTRIES 16
 #define TVAR_VALUE 0
+
+// Black holes, behind the header: StgInd and StgBlockingQueue.
+#define INDIRECTEE 0
+#define QUEUE_OWNER 16
 
 // Nurseries and descriptors of blocks.
 #define NURSERY_BLOCKS 8

@@ -90,6 +90,19 @@ enum record_type {
 	// complete in the second. No frames.
 	RECORD_THREAD_ENDS,
 	RECORD_THREAD_ENDED,
+	// The thunks that the thread of a sample evaluates, if there are any, the innermost and the outermost: frame_count words
+	// in place of frames, each a thunk's address with enum thunk_state in its top byte. The header is the
+	// sample's, but total is the number of collections so far.
+	RECORD_EVALUATING,
+};
+
+// thunk_state is what a thunk that a thread evaluates looks like to others.
+enum thunk_state {
+	THUNK_UNMARKED = 0, // like one that nobody evaluates
+	THUNK_MARKED,	    // a black hole of that thread
+	THUNK_TAKEN,	    // a black hole of another thread
+	THUNK_EVALUATED,    // it has its value
+	THUNK_UNREADABLE,   // not known
 };
 
 // thread_time is the CPU time of a thread, ns.

@@ -78,6 +78,7 @@ INLINE long note_thread(u32 tid, const struct thread_state *t) { return bpf_map_
 #include "walk.h"
 #include "ccs.h"
 #include "ticky.h"
+#include "evaluating.h"
 
 // Set by user space before loading.
 const volatile u32 max_frames = 128;
@@ -101,6 +102,7 @@ const struct thread_time *emit_thread_time __attribute__((unused));
 const enum transaction_end *emit_transaction_end __attribute__((unused));
 const struct transaction_window *emit_transaction_window __attribute__((unused));
 const struct transaction_account *emit_transaction_account __attribute__((unused));
+const enum thunk_state *emit_thunk_state __attribute__((unused));
 
 struct {
 	__uint(type, BPF_MAP_TYPE_RINGBUF);
@@ -332,6 +334,19 @@ INLINE struct walk *probe_walk(u32 cpu)
 
 #include "transactions.h"
 
+// send_evaluating sends the thunks that the sample's thread evaluates. It overwrites the walk's frames.
+INLINE void send_evaluating(struct walk *w)
+{
+	take_thunks(w->slot);
+	u64 bytes = 8 * (u64)w->frame_count;
+	if (bytes > 8 * MAX_THUNKS)
+		return;
+	w->header.record = RECORD_EVALUATING;
+	w->header.frame_count = w->frame_count;
+	if (bpf_ringbuf_output(&samples, &w->header, sizeof(w->header) + bytes, BPF_RB_NO_WAKEUP))
+		count_lost();
+}
+
 // note_running keeps where the capability is on which a thread was seen running, for the counts of a
 // run-time system whose list of them is not known: it may have allocated where no probe was hit.
 static NOINLINE int note_running(struct walk *w)
@@ -356,6 +371,8 @@ INLINE void walk_and_send(struct walk *w)
 	if (w->base && w->layout.n_capabilities && !w->layout.capabilities)
 		note_running(w);
 	emit(w);
+	if (with_thunks && w->top)
+		send_evaluating(w);
 	if (w->haskell && w->layout.tso_label)
 		send_label(w);
 	send_ccs_chain(w);

@@ -40,6 +40,7 @@ INLINE void begin_walk(struct walk *w, u32 max_frames)
 	w->base = 0;
 	w->waiting = 0;
 	w->entered = 0;
+	w->top = 0;
 	w->header.ccs = 0;
 }
 
@@ -49,6 +50,9 @@ INLINE void walk_from_top(struct walker *k)
 	struct walk *w = k->walk;
 	w->header.stop = STOP_BUDGET;
 	w->folding = 1;
+	w->top = w->sp;
+	w->top_lo = w->chunk_lo;
+	w->top_hi = w->chunk_hi;
 	// Folded frames take no room in the record, but walking them takes time.
 	walk_on(k, w->max_frames + w->max_frames / 4);
 	if (w->header.folded_frames)

@@ -134,6 +134,9 @@ struct walk {
 	u64 base;	// BaseReg of the Haskell code, 0 if not known
 	u64 waiting;	// TSO that waits for a safe foreign call, 0 if none does
 	u64 entered; // thunk whose code failed its first heap check, 0 if it was none
+	u64 top;     // Sp of the topmost frame, 0 if it was not found, and the bounds of its chunk
+	u64 top_lo;
+	u64 top_hi;
 	u64 task;	// the Task that runs the Haskell code, 0 if none does
 
 	struct walk_stats stats;

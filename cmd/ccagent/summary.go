@@ -33,6 +33,9 @@ func printSummary(w io.Writer, s *agent.Summary) {
 			line("%s: %s", []string{"stm", "stm CPU time"}[i], words)
 		}
 	}
+	if words, ok := duplicatedLine(s); ok {
+		line("duplicated: %s", words)
+	}
 	for _, p := range s.Probes {
 		if p.Problem != "" {
 			line("%s: not available", p.Group)
@@ -184,4 +187,23 @@ func whyNoSample(s *agent.Summary) string {
 		return fmt.Sprintf("the program ended within %v; raise the rate with -F, or give it more to do", s.Wall.Round(100*time.Microsecond))
 	}
 	return "the program hardly used CPU time while it was watched; capture longer or raise the rate with -F"
+}
+
+// duplicatedLine says how much CPU time went into evaluating what another thread evaluates too; false if that was not measured.
+func duplicatedLine(s *agent.Summary) (string, bool) {
+	var part, all *agent.EventSummary
+	for i := range s.Events {
+		sum := &s.Events[i]
+		switch e := (columns.Event{EventDef: eventlog.EventDef{Granted: sum.Granted, Unit: sum.Unit}}); {
+		case e.Granted == columns.Duplicated:
+			part = sum
+		case all == nil && e.CPU():
+			all = sum
+		}
+	}
+	if part == nil || all == nil {
+		return "", false
+	}
+	e, ok := text.DuplicatedEvaluation(part.Weight, all.Weight, all.Samples)
+	return text.Duplicated(e), ok
 }

@@ -52,6 +52,7 @@ var runs = []struct {
 	{"spin31", Options{}, []string{"3"}, `\d+\n`, 0},
 	{"stm", Options{}, []string{"4"}, `\d+\n`, 0},
 	{"waits", Options{}, []string{"2"}, `safe \d+ unsafe \d+ delay \d+ sum 5740210000\n`, 0},
+	{"twice", Options{Threaded: true}, []string{"private", "3", "10", "+RTS", "-N2"}, `0 of 60 pieces were done again\n`, 0},
 	{"threads100", Options{Threaded: true}, []string{"10", "7", "2", "+RTS", "-N2"},
 		`(thread \d+ cap [01] depth 1\d\n){7}(bound \d+ cap - depth 1[01]\n){2}done 9\n`, 0},
 }

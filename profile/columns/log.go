@@ -113,14 +113,23 @@ const maxRates = 1000
 // Waits reports whether the event measures time off the CPU.
 func (e *Event) Waits() bool { return e.Granted == "off-cpu" || e.Granted == "blocked" }
 
+// PartOfCPU reports whether the event's weight is a part of the CPU time, or cycles, that another event samples.
+func (e *Event) PartOfCPU() bool { return e.Granted == STMCPU || e.Granted == Duplicated }
+
 // Clock reports whether the event's weight is all CPU time, in ns.
-func (e *Event) Clock() bool { return e.Unit == "ns" && !e.Waits() && e.Granted != STMCPU }
+func (e *Event) Clock() bool { return e.Unit == "ns" && !e.Waits() && !e.PartOfCPU() }
+
+// CPU reports whether the event's weight is all CPU time, in ns or cycles.
+func (e *Event) CPU() bool { return e.Clock() || e.Unit == "cycles" && !e.PartOfCPU() }
 
 // Events that attempts to run transactions are sampled as: their number, and the CPU time that they took.
 const (
 	STM    = "stm"
 	STMCPU = "stm-cpu"
 )
+
+// Duplicated is the event of evaluating what another thread evaluates too.
+const Duplicated = "duplicated"
 
 // OnCounter returns the fraction of the time in which the event was on a hardware
 // counter: less than 1 if events were multiplexed, and 1 if it is not known.

@@ -89,6 +89,8 @@ func unitOf(s *profile.Selection) string {
 		return "what is allocated"
 	case e.Waits():
 		return "the time in which threads wait"
+	case e.Granted == columns.Duplicated:
+		return "the CPU time of duplicated evaluation"
 	default:
 		return "all " + e.Title()
 	}

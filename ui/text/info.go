@@ -49,6 +49,7 @@ func (i Info) Text(w io.Writer, o printer.Options) error {
 	p.categories(pr, doc)
 	p.exact(doc.Exact)
 	p.transactions(pr)
+	p.duplicated(pr)
 	p.agent(pr, doc)
 	p.warnings(pr)
 	p.probes(pr)
@@ -141,6 +142,8 @@ func (p out) events(pr *profile.Profile) {
 func rateOf(e *columns.Event) string {
 	var s string
 	switch {
+	case e.Granted == columns.Duplicated:
+		return "estimated: samples of CPU time in which a thread evaluates what another one has evaluated, or evaluates too"
 	case e.Granted == "blocked":
 		return "at random moments, Haskell threads that wait, with the time from moment to moment"
 	case e.Waits():

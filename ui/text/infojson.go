@@ -32,7 +32,9 @@ type infoJSON struct {
 	Probes     []probesJSON        `json:"probes"`
 	// Transactions are the attempts to run STM transactions, if they were counted.
 	Transactions *transactionsJSON `json:"transactions,omitempty"`
-	Heap         []seriesJSON      `json:"heap,omitempty"`
+	// Duplicated is the part of the CPU time that went into evaluating what another thread evaluates too, if it was estimated.
+	Duplicated *figureJSON  `json:"duplicated_evaluation,omitempty"`
+	Heap       []seriesJSON `json:"heap,omitempty"`
 }
 
 type programJSON struct {
@@ -184,6 +186,10 @@ func infoOf(p *profile.Profile) infoJSON {
 	doc.RTS = rtsOf(p)
 	doc.Probes, doc.Heap = probesOf(p), seriesOf(p)
 	doc.Transactions = transactionsOf(p)
+	if e, ok := duplicatedOf(p); ok {
+		f := figureJSON(e)
+		doc.Duplicated = &f
+	}
 	if p.HaveCapture {
 		mode := "record"
 		if c.Mode == eventlog.CaptureAttach {

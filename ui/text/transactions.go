@@ -98,7 +98,7 @@ func plusMinus(e transactions.Estimate) string {
 // insideOf is what a log's samples of CPU time say.
 func insideOf(p *profile.Profile) InTransactions {
 	for i := range p.Events {
-		if e := &p.Events[i]; e.InTransactions > 0 || (e.Clock() || e.Unit == "cycles") && e.Weight > 0 {
+		if e := &p.Events[i]; e.InTransactions > 0 || e.CPU() && e.Weight > 0 {
 			return InTransactions{format.Ratio(e.InTransactions, e.Weight), e.Samples}
 		}
 	}
