@@ -3,10 +3,12 @@ package main
 import (
 	"fmt"
 	"io"
+	"strings"
 	"time"
 
 	"ccagent/agent"
 	"ccagent/eventlog"
+	"ccagent/profile/activity"
 	"ccagent/profile/columns"
 	"ccagent/ui/text"
 )
@@ -204,6 +206,7 @@ func duplicatedLine(s *agent.Summary) (string, bool) {
 	if part == nil || all == nil {
 		return "", false
 	}
-	e, ok := text.DuplicatedEvaluation(part.Weight, all.Weight, all.Samples)
-	return text.Duplicated(e), ok
+	share, ok := activity.DuplicatedShare(part.Weight, all.Weight, all.Samples)
+	words, advice := activity.Duplicated(share)
+	return strings.TrimSuffix(words+"; "+advice, "; "), ok
 }

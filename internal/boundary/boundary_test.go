@@ -42,7 +42,7 @@ var inside = map[string][]string{
 	"profile/source":      {"profile", "profile/columns", "profile/interval"},
 	"profile/stacks":      {"profile", "profile/columns", "profile/interval"},
 	"profile/timeline":    {"profile", "profile/columns"},
-	"profile/activity":    {"profile", "profile/interval"},
+	"profile/activity":    {"profile", "profile/columns", "profile/interval"},
 	"profile/diff":        {"profile", "profile/columns"},
 	"profile/rewrite":     {"profile"},
 	"profile/pieces":      {"profile", "profile/rewrite"},

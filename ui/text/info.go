@@ -11,6 +11,7 @@ import (
 	"ccagent/eventlog"
 	"ccagent/internal/format"
 	"ccagent/profile"
+	"ccagent/profile/activity"
 	"ccagent/profile/columns"
 	"ccagent/profile/diagnosis"
 	"ccagent/profile/interval"
@@ -49,7 +50,10 @@ func (i Info) Text(w io.Writer, o printer.Options) error {
 	p.categories(pr, doc)
 	p.exact(doc.Exact)
 	p.transactions(pr)
-	p.duplicated(pr)
+	if share, ok := activity.DuplicatedOf(pr); ok {
+		line, advice := activity.Duplicated(share)
+		p.field("duplicated", strings.TrimSuffix(line+"; "+advice, "; "))
+	}
 	p.agent(pr, doc)
 	p.warnings(pr)
 	p.probes(pr)

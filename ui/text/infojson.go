@@ -8,6 +8,7 @@ import (
 	"ccagent/eventlog"
 	"ccagent/internal/format"
 	"ccagent/profile"
+	"ccagent/profile/activity"
 	"ccagent/profile/columns"
 	"ccagent/ui/printer"
 )
@@ -186,9 +187,8 @@ func infoOf(p *profile.Profile) infoJSON {
 	doc.RTS = rtsOf(p)
 	doc.Probes, doc.Heap = probesOf(p), seriesOf(p)
 	doc.Transactions = transactionsOf(p)
-	if e, ok := duplicatedOf(p); ok {
-		f := figureJSON(e)
-		doc.Duplicated = &f
+	if s, ok := activity.DuplicatedOf(p); ok {
+		doc.Duplicated = &figureJSON{s.Of, s.Low, s.High}
 	}
 	if p.HaveCapture {
 		mode := "record"

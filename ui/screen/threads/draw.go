@@ -5,6 +5,7 @@ import (
 	"image"
 
 	"ccagent/internal/format"
+	"ccagent/profile/activity"
 	"ccagent/profile/threads"
 	"ccagent/ui/layout"
 	"ccagent/ui/model"
@@ -88,6 +89,7 @@ func (s *Screen) Draw(p *widget.Painter, f layout.Frame) {
 		foot--
 		p.Text(in.Min.X+1, foot, in.Max.X, s.legend(p, a), p.Theme.Dim)
 		y = s.drawCaps(p, in, y, foot-3)
+		y = s.drawNotes(p, in, y, foot-3)
 	}
 	s.table = widget.Rect{Min: image.Pt(in.Min.X, y), Max: image.Pt(in.Max.X, foot)}
 	s.list.Draw(s.table, func(i, y int) { s.drawRow(p, cols, a, &a.users.Threads[s.rows[i]], i, y) })
@@ -137,6 +139,25 @@ func (s *Screen) drawCaps(p *widget.Painter, in widget.Rect, y, limit int) int {
 			s.cell(p, col, y, c.Run[col], c.GC[col] >= 0.5)
 		}
 		y++
+	}
+	return y
+}
+
+// drawNotes writes what became of sparks, and what was evaluated twice, down to a line, and returns the next free one.
+func (s *Screen) drawNotes(p *widget.Painter, in widget.Rect, y, limit int) int {
+	note := func(name, line string) {
+		if line == "" || y >= limit {
+			return
+		}
+		p.Text(in.Min.X+1, y, in.Max.X, name+"  "+line, p.Theme.Dim)
+		y++
+	}
+	pr := s.c.Profile
+	sparks, _ := activity.Sparks(&pr.RTSLog.Sparks)
+	note("sparks", sparks)
+	if share, ok := activity.DuplicatedOf(pr); ok {
+		line, _ := activity.Duplicated(share)
+		note("duplicated", line)
 	}
 	return y
 }
