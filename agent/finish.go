@@ -68,7 +68,7 @@ func (c *capture) finish(ctx context.Context, reason eventlog.EndReason, cause e
 	for _, s := range c.engine.Sources.All {
 		s.Report(&c.sum)
 	}
-	if logWorks && len(errs) == 0 && c.sum.Samples > 0 {
+	if logWorks && len(errs) == 0 && c.log.Seen.Any() { // censuses of the heap have code without samples
 		try("write symbols", c.names.finish(ctx, &c.sum))
 		try("write log", c.accountNames())
 	}

@@ -105,6 +105,11 @@ func (c *capture) heap(ctx context.Context, im *process.Image, o *HeapOptions, s
 	sum.Draw = taken.Draw
 	bands := taken.Detailed(r.Profiled, r.Tables.Name)
 	sum.Bands = len(bands)
+	registry := closures.NewRegistry()
+	emit := func(e eventlog.Event) error { return c.log.Emit(taken.Time, e) }
+	if err := taken.Kinds(r.Profiled).Write(census.KindLog{Emit: emit, Code: c.log.Seen.AddCode, Registry: registry}, im.PID, r.Tables); err != nil {
+		return err
+	}
 	if err := writeBands(c.log, taken, im.PID, bands, &sum.Bytes); err != nil {
 		return err
 	}
@@ -126,7 +131,7 @@ func (c *capture) heap(ctx context.Context, im *process.Image, o *HeapOptions, s
 		Complete: !taken.AtRest || taken.Unknown == 0, Stuck: found.StuckThreads,
 	}
 	sum.Graph.StuckKnown = !beside && sum.Graph.Complete && found.BadFrames == 0 && !found.Cut
-	w := graphWriter{c: c, im: im, tables: r.Tables, registry: closures.NewRegistry(), time: taken.Time}
+	w := graphWriter{c: c, im: im, tables: r.Tables, registry: registry, time: taken.Time}
 	return w.write(sum.Graph, found)
 }
 
@@ -230,7 +235,7 @@ func writeBands(log *sink.Sink, c *census.Census, pid uint32, bands []census.Ban
 	slices.SortFunc(bands, func(a, b census.Band) int {
 		return cmp.Or(cmp.Compare(b.Bytes, a.Bytes), cmp.Compare(a.Name, b.Name))
 	})
-	events := []eventlog.Event{&eventlog.HeapProfBegin{Breakdown: eventlog.BreakdownClosureType}}
+	events := []eventlog.Event{&eventlog.HeapProfBegin{Breakdown: eventlog.BreakdownClosureType}, c.How(pid, bands)}
 	if c.Draw != nil {
 		events = append(events, c.Draw.Event(pid, bands))
 	}

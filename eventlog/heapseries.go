@@ -16,6 +16,8 @@ type HeapCensus struct {
 	Pinned     uint64 // bytes of blocks with byte arrays that are not moved; in the bands
 	// Counts is how many closures each band has, in the order of the HeapSampleStrings.
 	Counts []uint64
+	// AtRest is set if the process was stopped between collections: garbage was counted too.
+	AtRest bool
 }
 
 // HeapDraw says of the census whose HeapSampleBegin, of the same time, follows that it has counted a random part of
@@ -28,6 +30,25 @@ type HeapDraw struct {
 	// Margins are the distances in bytes to the ends of 95 % confidence intervals, in the order of the
 	// HeapSampleStrings.
 	Margins []uint64
+}
+
+// HeapKinds is what the census has counted by info table whose HeapSampleBegin, of the same time, follows. Where a census has
+// several, they add up. Their bytes are those of its HeapSampleStrings, divided otherwise.
+type HeapKinds struct {
+	PID uint32
+	// Pinned and PinnedBytes are of blocks with byte arrays that are not moved, each counted as one closure.
+	Pinned, PinnedBytes uint64
+	// Rest and RestBytes are of closures whose info tables are not in Kinds, because there are too many of these.
+	Rest, RestBytes uint64
+	Kinds           []HeapKind
+}
+
+// HeapKind is what the closures of one info table have.
+type HeapKind struct {
+	Closure uint32 // Closure.ID
+	Count   uint64
+	Bytes   uint64
+	Margin  uint64 // distance to the ends of the 95 % confidence interval, in bytes, of a census that has a HeapDraw
 }
 
 // HeapMiss is why a census was given up.
@@ -97,6 +118,7 @@ func (e *HeapSeries) EachMiss(f func(m HeapMiss, why string, n uint64)) {
 func (*HeapCensus) EventID() uint16 { return IDHeapCensus }
 func (*HeapSeries) EventID() uint16 { return IDHeapSeries }
 func (*HeapDraw) EventID() uint16   { return IDHeapDraw }
+func (*HeapKinds) EventID() uint16  { return IDHeapKinds }
 
 func (e *HeapCensus) layout(c *codec) {
 	c.v32(&e.PID)
@@ -112,6 +134,7 @@ func (e *HeapCensus) layout(c *codec) {
 		c.v64(&e.Counts[i])
 	}
 	c.done()
+	c.flag(&e.AtRest)
 }
 
 func (e *HeapDraw) layout(c *codec) {
@@ -121,6 +144,22 @@ func (e *HeapDraw) layout(c *codec) {
 	list(c, &e.Margins, 1)
 	for i := range e.Margins {
 		c.v64(&e.Margins[i])
+	}
+	c.done()
+}
+
+func (e *HeapKinds) layout(c *codec) {
+	c.v32(&e.PID)
+	for _, n := range []*uint64{&e.Pinned, &e.PinnedBytes, &e.Rest, &e.RestBytes} {
+		c.v64(n)
+	}
+	list(c, &e.Kinds, 4)
+	for i := range e.Kinds {
+		k := &e.Kinds[i]
+		c.v32(&k.Closure)
+		c.v64(&k.Count)
+		c.v64(&k.Bytes)
+		c.v64(&k.Margin)
 	}
 	c.done()
 }

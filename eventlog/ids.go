@@ -145,6 +145,7 @@ const (
 	IDHeapCensus = 1070
 	IDHeapSeries = 1071
 	IDHeapDraw   = 1072
+	IDHeapKinds  = 1073
 
 	IDCore     = 1027
 	IDCoreText = 1028

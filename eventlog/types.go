@@ -220,6 +220,7 @@ var kinds = []kind{
 	own[HeapCensus]("heap census"),
 	own[HeapSeries]("heap series"),
 	own[HeapDraw]("heap draw"),
+	own[HeapKinds]("heap kinds"),
 	own[Core]("core"),
 	own[CoreText]("core text"),
 }

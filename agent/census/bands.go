@@ -1,6 +1,7 @@
 package census
 
 import (
+	"ccagent/eventlog"
 	"ccagent/heap"
 	"ccagent/internal/ghc"
 )
@@ -22,7 +23,7 @@ func (c *Census) Detailed(profiled bool, name func(pointer uint64) string) []Ban
 	var bands []Band
 	places := map[string]int{}
 	l := labels{profiled: profiled, name: name}
-	l.each(c.Tally, func(label string, bytes, number uint64) {
+	l.each(c.Tally, func(label string, _, bytes, number uint64) {
 		at, ok := places[label]
 		if !ok {
 			at = len(bands)
@@ -36,6 +37,22 @@ func (c *Census) Detailed(profiled bool, name func(pointer uint64) string) []Ban
 		bands[at].Number += number
 	})
 	return bands
+}
+
+// How is what a log says of how the census was taken, and of bands in the order of their samples how many closures they have.
+func (c *Census) How(pid uint32, bands []Band) *eventlog.HeapCensus {
+	h := &eventlog.HeapCensus{
+		PID: pid, Collection: c.Descriptors.Oldest().Collections, PauseNs: uint64(c.Pause), TookNs: uint64(c.Took), Beside: c.Manner == Beside, Pinned: 8 * c.Tally.PinnedWords,
+		Closures: c.Tally.Pinned, AtRest: c.AtRest,
+	}
+	for _, n := range c.Tally.Counts() {
+		h.Closures += n.Number
+		h.Slop += 8 * n.Slop
+	}
+	for i := range bands {
+		h.Counts = append(h.Counts, bands[i].Number)
+	}
+	return h
 }
 
 // labels names the bands of what was counted.
@@ -56,20 +73,25 @@ func (l *labels) of(pointer uint64) string {
 	return name
 }
 
-// each visits the bands of a tally, one more often than once.
-func (l *labels) each(t *heap.Tally, add func(label string, bytes, number uint64)) {
-	var header uint64 // words that are not counted
-	if l.profiled {
-		header = ghc.ProfiledHeaderWords
-	}
+// each visits the bands of a tally, one more often than once: by info pointer, which is 0 for pinned blocks.
+func (l *labels) each(t *heap.Tally, add func(label string, pointer, bytes, number uint64)) {
 	for _, n := range t.Counts() {
 		label := n.Info.Type.String()
 		if n.Info.Type.In(ghc.Constr, ghc.ConstrNoCAF) {
 			label = l.of(n.Pointer)
 		}
-		add(label, 8*(n.Words-min(n.Words, header*n.Number)), n.Number)
+		add(label, n.Pointer, counted(n.Words, n.Number, l.profiled), n.Number)
 	}
 	if t.Pinned > 0 {
-		add(ghc.ArrWords.String(), 8*(t.PinnedWords-min(t.PinnedWords, header*t.Pinned)), t.Pinned)
+		add(ghc.ArrWords.String(), 0, counted(t.PinnedWords, t.Pinned, l.profiled), t.Pinned)
 	}
+}
+
+// counted is how many bytes closures count for that have so many words: headers of the profiling way do not.
+func counted(words, number uint64, profiled bool) uint64 {
+	header := uint64(0)
+	if profiled {
+		header = ghc.ProfiledHeaderWords
+	}
+	return 8 * (words - min(words, header*number))
 }

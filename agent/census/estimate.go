@@ -55,6 +55,7 @@ type stratum struct {
 	units int // counted
 	tally *heap.Tally
 	bands map[string]*moments // bytes
+	kinds map[uint64]*moments // likewise by info pointer; 0 for pinned blocks
 	words moments             // of small objects, by descriptors
 	known float64             // words of small objects in all megablocks; 0 if they are not known
 }
@@ -63,7 +64,7 @@ type stratum struct {
 func (s *stratum) ratio() bool { return s.known > 0 && s.words.sum > 0 }
 
 func newStratum(r *Reader, o Options) *stratum {
-	return &stratum{tally: newTally(r, o), bands: map[string]*moments{}}
+	return &stratum{tally: newTally(r, o), bands: map[string]*moments{}, kinds: map[uint64]*moments{}}
 }
 
 // add adds what one megablock has; of more than one, the bands say nothing of their variance.
@@ -74,16 +75,43 @@ func (s *stratum) add(t *heap.Tally, words uint64, label *labels) {
 		return
 	}
 	in := map[string]uint64{}
-	label.each(t, func(band string, bytes, _ uint64) { in[band] += bytes })
+	label.each(t, func(band string, pointer, bytes, _ uint64) {
+		in[band] += bytes
+		addTo(s.kinds, pointer, bytes, words)
+	})
 	for band, bytes := range in {
-		m := s.bands[band]
-		if m == nil {
-			m = &moments{}
-			s.bands[band] = m
-		}
-		m.add(float64(bytes), float64(words))
+		addTo(s.bands, band, bytes, words)
 	}
 	s.tally.AddTimes(t, 1)
+}
+
+func addTo[K comparable](all map[K]*moments, of K, bytes, words uint64) {
+	m := all[of]
+	if m == nil {
+		m = &moments{}
+		all[of] = m
+	}
+	m.add(float64(bytes), float64(words))
+}
+
+// addVariances adds the variances of what a sample says of the whole heap.
+func addVariances[K comparable](s *stratum, all int, of map[K]*moments, to map[K]float64) {
+	for k, m := range of {
+		_, v := m.estimate(s.units, all)
+		if s.ratio() {
+			_, v = m.ratio(&s.words, s.known, s.units, all)
+		}
+		to[k] += v
+	}
+}
+
+// margins makes 95 % confidence intervals of variances, by the bytes that were found.
+func margins[K comparable](variances map[K]float64, bytes map[K]uint64, units int) map[K]uint64 {
+	all := make(map[K]uint64, len(variances))
+	for k, v := range variances {
+		all[k] = max(uint64(math.Ceil(student(units-1)*math.Sqrt(v))), bytes[k]/besidePart)
+	}
+	return all
 }
 
 // Draw says of a census which part of the heap it has counted, and how far its figures may be off.
@@ -94,6 +122,8 @@ type Draw struct {
 	// Margins are, by band, the distance in bytes to either end of a 95 % confidence interval. A band that is
 	// not there has none.
 	Margins map[string]uint64
+	// Kinds are the same by info pointer; 0 for pinned blocks.
+	Kinds map[uint64]uint64
 }
 
 // Event is what a log says of it, where bands are in the order of their samples.
@@ -111,11 +141,11 @@ const besidePart = 1000
 
 // estimate sums strata up: what was counted whole, and samples of megablocks, that of the oldest generation last.
 func estimate(all int, whole *heap.Tally, r *Reader, o Options, label *labels, samples ...*stratum) (*heap.Tally, *Draw) {
-	draw := &Draw{Megablocks: all, Margins: map[string]uint64{}}
+	draw := &Draw{Megablocks: all}
 	least := all
 	total := newTally(r, o)
 	total.AddTimes(whole, 1)
-	variances := map[string]float64{}
+	bands, kinds := map[string]float64{}, map[uint64]float64{} // variances
 	for _, s := range samples {
 		if s.units == 0 {
 			continue
@@ -127,18 +157,14 @@ func estimate(all int, whole *heap.Tally, r *Reader, o Options, label *labels, s
 			times = s.known / s.words.sum
 		}
 		total.AddTimes(s.tally, times)
-		for band, m := range s.bands {
-			_, v := m.estimate(s.units, all)
-			if s.ratio() {
-				_, v = m.ratio(&s.words, s.known, s.units, all)
-			}
-			variances[band] += v
-		}
+		addVariances(s, all, s.bands, bands)
+		addVariances(s, all, s.kinds, kinds)
 	}
-	bytes := map[string]uint64{}
-	label.each(total, func(band string, n, _ uint64) { bytes[band] += n })
-	for band, v := range variances {
-		draw.Margins[band] = max(uint64(math.Ceil(student(least-1)*math.Sqrt(v))), bytes[band]/besidePart)
-	}
+	bytes, of := map[string]uint64{}, map[uint64]uint64{}
+	label.each(total, func(band string, pointer, n, _ uint64) {
+		bytes[band] += n
+		of[pointer] += n
+	})
+	draw.Margins, draw.Kinds = margins(bands, bytes, least), margins(kinds, of, least)
 	return total, draw
 }

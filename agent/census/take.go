@@ -58,6 +58,7 @@ type Census struct {
 	Unknown     int
 	Time        uint64 // CLOCK_MONOTONIC when the program was stopped, ns
 	Pause       time.Duration
+	Took        time.Duration // from Time until all was copied and counted
 	Descriptors *Descriptors
 	Tally       *heap.Tally
 	Draw        *Draw      // nil if all of the heap was counted
@@ -264,6 +265,7 @@ func (c *copier) finish(ctx context.Context, r *Reader, census *Census, o Option
 		}
 		return err
 	}
+	census.Took = time.Duration(perf.Monotonic() - census.Time)
 	if census.Copy = c.takeKept(); census.Copy != nil {
 		census.Copy.Filling, census.Copy.AtRest, census.Copy.Running = census.Descriptors.Filling, census.AtRest, census.Running
 		r.prune(census.Descriptors, census.Running)

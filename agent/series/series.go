@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"slices"
 	"sync"
 	"time"
 
@@ -292,18 +291,18 @@ func (s *series) write(i *image, t taken) error {
 	if err := i.begin(t.time, s.period); err != nil {
 		return err
 	}
+	to := census.KindLog{Emit: func(e eventlog.Event) error { return i.im.Log.Emit(t.time, e) }, Code: i.im.Log.Seen.AddCode, Registry: s.host.Closures}
+	if err := t.kinds.Write(to, i.im.PID, i.reader.Tables); err != nil {
+		return err
+	}
 	i.era++
-	slices.SortFunc(t.bands, func(a, b census.Band) int { return cmp.Or(cmp.Compare(b.Bytes, a.Bytes), cmp.Compare(a.Name, b.Name)) })
 	events := make([]eventlog.Event, 0, len(t.bands)+4)
-	how := t.how
-	how.PID = i.im.PID
-	events = append(events, &how)
+	events = append(events, t.how)
 	if t.draw != nil {
 		events = append(events, t.draw.Event(i.im.PID, t.bands))
 	}
 	events = append(events, &eventlog.HeapSampleBegin{Era: i.era})
 	for _, b := range t.bands {
-		how.Counts = append(how.Counts, b.Number)
 		events = append(events, &eventlog.HeapSampleString{Bytes: b.Bytes, Label: eventlog.CleanName(b.Name)})
 	}
 	for _, e := range append(events, &eventlog.HeapSampleEnd{Era: i.era}) {

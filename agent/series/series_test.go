@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"cmp"
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
 	"strings"
@@ -13,6 +14,7 @@ import (
 	"ccagent/agent/source"
 	"ccagent/agent/sourcetest"
 	"ccagent/eventlog"
+	"ccagent/internal/ghc"
 	"ccagent/internal/testprog"
 	"ccagent/perf"
 )
@@ -43,14 +45,42 @@ type one struct {
 	how    eventlog.HeapCensus
 	bytes  map[string]uint64
 	counts map[string]uint64
+	kinds  map[string]uint64 // bytes by info table, summed by band
+	thunks int               // info tables of thunks
 }
 
 func censusesOf(t *testing.T, r *sourcetest.Rig) (all []one) {
 	t.Helper()
 	band := 0
 	var how *eventlog.HeapCensus
+	kinds, thunks := map[string]uint64{}, 0
+	closures := map[uint32]eventlog.Closure{}
 	r.Each(t, func(e eventlog.Event) {
 		switch e := e.(type) {
+		case *eventlog.Closure:
+			closures[e.ID] = *e
+		case *eventlog.HeapKinds:
+			if e.Rest > 0 {
+				t.Errorf("%d closures are of no info table", e.Rest)
+			}
+			if e.Pinned > 0 {
+				kinds[ghc.ArrWords.String()] += e.PinnedBytes
+			}
+			for _, k := range e.Kinds {
+				c, ok := closures[k.Closure]
+				if !ok || c.Module == 0 || k.Count == 0 {
+					t.Errorf("%d closures of %+v, which was defined before: %v", k.Count, c, ok)
+				}
+				kind := ghc.ClosureType(c.Type)
+				if kind.In(ghc.Thunk, ghc.Thunk02) {
+					thunks++
+				}
+				name := kind.String()
+				if kind.In(ghc.Constr, ghc.ConstrNoCAF) {
+					name = c.Name
+				}
+				kinds[name] += k.Bytes
+			}
 		case *eventlog.HeapCensus:
 			copied := *e
 			copied.Counts = append([]uint64(nil), e.Counts...)
@@ -59,8 +89,8 @@ func censusesOf(t *testing.T, r *sourcetest.Rig) (all []one) {
 			if how == nil {
 				t.Fatal("a census does not say how it was taken")
 			}
-			all = append(all, one{*how, map[string]uint64{}, map[string]uint64{}})
-			how, band = nil, 0
+			all = append(all, one{*how, map[string]uint64{}, map[string]uint64{}, kinds, thunks})
+			how, band, kinds, thunks = nil, 0, map[string]uint64{}, 0
 		case *eventlog.HeapSampleString:
 			c := &all[len(all)-1]
 			c.bytes[e.Label] += e.Bytes
@@ -144,6 +174,9 @@ func testSeries(t *testing.T, o testprog.Options) {
 	for i, c := range all {
 		if c.how.Beside {
 			t.Errorf("census %d was copied beside the program", i)
+		}
+		if !maps.Equal(c.kinds, c.bytes) || c.thunks == 0 {
+			t.Errorf("census %d: by info table bands have %v, with %d kinds of thunks; without %v", i, c.kinds, c.thunks, c.bytes)
 		}
 		theirs := of[c.how.Collection-1]
 		bands := map[string]bool{}

@@ -1,9 +1,11 @@
 package series
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/cilium/ebpf"
@@ -30,7 +32,8 @@ type taken struct {
 	time    uint64 // at which the program was held, CLOCK_MONOTONIC
 	begun   uint64 // when it was waited for, or held last
 	bands   []census.Band
-	how     eventlog.HeapCensus
+	kinds   *census.Kinds
+	how     *eventlog.HeapCensus
 	draw    *census.Draw                 // nil if all was counted
 	missed  map[eventlog.HeapMiss]uint64 // collections that were tried before
 	stood   time.Duration                // of all of these
@@ -83,14 +86,9 @@ func (j *job) run(ctx context.Context) taken {
 		return *t
 	}
 	t.time = c.Time
-	t.bands = c.Detailed(j.reader.Profiled, j.reader.Tables.Name)
-	t.how = eventlog.HeapCensus{Collection: c.Descriptors.Oldest().Collections, PauseNs: uint64(c.Pause), TookNs: perf.Monotonic() - c.Time, Beside: c.Manner == census.Beside, Pinned: 8 * c.Tally.PinnedWords}
-	t.draw = c.Draw
-	for _, n := range c.Tally.Counts() {
-		t.how.Closures += n.Number
-		t.how.Slop += 8 * n.Slop
-	}
-	t.how.Closures += c.Tally.Pinned
+	t.bands, t.kinds = c.Detailed(j.reader.Profiled, j.reader.Tables.Name), c.Kinds(j.reader.Profiled)
+	slices.SortFunc(t.bands, func(a, b census.Band) int { return cmp.Or(cmp.Compare(b.Bytes, a.Bytes), cmp.Compare(a.Name, b.Name)) })
+	t.how, t.draw = c.How(j.pid, t.bands), c.Draw
 	return *t
 }
 

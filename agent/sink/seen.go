@@ -73,6 +73,9 @@ func (s *Seen) CountClock(module uint32, addr uint64) {
 // Clock counts the samples of clocks that hit an address in user space.
 func (s *Seen) Clock(a Address) uint64 { return s.sightings[a].clock }
 
+// Any reports whether the log has any code to name.
+func (s *Seen) Any() bool { return len(s.sightings) > 0 }
+
 // ByModule lists each module's addresses, sorted.
 func (s *Seen) ByModule() map[uint32][]symbolize.Address {
 	of := map[uint32][]symbolize.Address{}

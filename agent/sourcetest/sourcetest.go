@@ -3,6 +3,7 @@
 package sourcetest
 
 import (
+	"ccagent/agent/closures"
 	"errors"
 	"fmt"
 	"os"
@@ -73,7 +74,7 @@ func Open(t *testing.T, kind source.Kind, rate perf.Rate, events ...string) *Rig
 	}
 	t.Cleanup(func() { check(t, log.Close()) })
 	r.Host = &source.Host{
-		Walker: walker, Log: sink.NewSet(warn, log), Budget: overhead.NewBudget(0), Walks: &overhead.Histogram{},
+		Walker: walker, Log: sink.NewSet(warn, log), Budget: overhead.NewBudget(0), Walks: &overhead.Histogram{}, Closures: closures.NewRegistry(),
 		TargetCPU: func() uint64 { return 0 },
 		Image:     func(pid uint32) (*process.Image, error) { return r.Processes.Images[pid], nil },
 		Write: func(_ *process.Image, s *perf.Sample) (*eventlog.Sample, error) {

@@ -9,8 +9,10 @@ import (
 	"ccagent/ui/screen/heap"
 
 	"ccagent/profile"
+	"ccagent/profile/closures"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 )
 
 // choosesSamples lists the common flags that choose samples or change their stacks. Heap
@@ -65,6 +67,7 @@ func heapCommand(stdout, stderr *printable.Writer) *cobra.Command {
 		number, columns int
 		retained, rss   bool
 		path, root      string
+		level, band     string
 	)
 	var since string
 	load := (&view{stdout: stdout, stderr: stderr}).load
@@ -75,6 +78,11 @@ counted, and the heap's size and collections as the run-time system reported
 them.
 
 In the chart each band is a letter, the greatest at the bottom.
+
+What ccagent has counted can be divided otherwise: --level kind is thunks,
+functions, values, stacks and so on; span and binding where closures of one kind
+are written; file, module and package. --band THUNK is only that which is in
+bands whose type or kind has this in its name, by default by where it is written.
 
 Of a log by ccagent heap --graph, --retained shows what keeps what alive: the
 tree of what would be freed without each CAF, thread and closure; and --path
@@ -93,6 +101,8 @@ stacks, C's malloc, files; and what to do about it.`, stdout, stderr,
 			c.Flags().StringVar(&path, "path", "", "how closures are reached whose name or place has `CLOSURE` in it (likewise)")
 			c.Flags().StringVar(&root, "root", "", "what is kept alive by the root that is called `ROOT`: a CAF, a thread, a stable or weak pointer (likewise)")
 			c.Flags().BoolVar(&rss, "rss", false, "where the memory of the process was, and what to do about it (of a log by ccagent heap)")
+			level = setLevel(c, &level)
+			c.Flags().StringVar(&band, "band", "", "only closures of bands by type or kind whose name has `BAND` in it, by default by span")
 			c.Flags().IntVar(&columns, "buckets", 0, "columns (default: what fits)")
 		},
 		func(p *profile.Profile, f profile.Filter) (printer.Report, error) {
@@ -128,8 +138,25 @@ stacks, C's malloc, files; and what to do about it.`, stdout, stderr,
 			case root != "":
 				return heap.Roots{Profile: p, Name: root}, nil
 			}
-			return heap.Report{Profile: p, Range: f.Range, Number: number - 1, Buckets: columns}, nil
-		})
+			by, err := closures.ParseGrouping(level)
+			if err != nil {
+				return nil, wrong("--level: %v", err)
+			}
+			if by == closures.ByType && band != "" {
+				by = closures.BySpan
+			}
+			return heap.Report{Profile: p, Range: f.Range, Number: number - 1, Buckets: columns, Level: by, Band: band}, nil
+		}, "level")
+}
+
+// setLevel gives the flag --level the levels of the heap.
+func setLevel(c *cobra.Command, level *string) string {
+	const standard = "type"
+	own := pflag.NewFlagSet("", pflag.ContinueOnError)
+	own.StringVar(level, "level", standard, "type, kind, span, binding, file, module or package")
+	f := c.Flags().Lookup("level")
+	f.Value, f.DefValue, f.Usage = own.Lookup("level").Value, standard, own.Lookup("level").Usage
+	return standard
 }
 
 func gcCommand(stdout, stderr *printable.Writer) *cobra.Command {

@@ -83,7 +83,7 @@ var inside = map[string][]string{
 	"agent/ticky":      {"agent/overhead", "agent/process", "agent/sink", "agent/source", "agent/uprobe"},
 	"agent/nursery":    {"agent/closures", "agent/overhead", "agent/process", "agent/sink", "agent/source", "agent/rtsites", "agent/uprobe"},
 	"agent/ccs":        {"agent/overhead", "agent/process", "agent/sink", "agent/source"},
-	"agent/sourcetest": {"agent/invoker", "agent/overhead", "agent/process", "agent/sink", "agent/source"},
+	"agent/sourcetest": {"agent/closures", "agent/invoker", "agent/overhead", "agent/process", "agent/sink", "agent/source"},
 	"agent/doctor":     {"agent/process", "agent/procfs", "agent/rtsites"},
 	"agent/engine": {"agent/procfs", "agent/invoker", "agent/target", "agent/process", "agent/sink", "agent/overhead", "agent/source",
 		"agent/alloc", "agent/blocked", "agent/census", "agent/closures", "agent/cpu", "agent/duplicated", "agent/nursery", "agent/offcpu", "agent/rts", "agent/series", "agent/stm", "agent/ticky", "agent/ccs"},

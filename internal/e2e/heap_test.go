@@ -2,9 +2,13 @@ package e2e
 
 import (
 	"bufio"
+	"cmp"
 	"io"
 	"math"
+	"os/exec"
 	"path/filepath"
+	"slices"
+	"strings"
 	"testing"
 
 	"ccagent/internal/testprog"
@@ -132,5 +136,105 @@ func TestWhatRetainsGrowth(t *testing.T) {
 	}
 	if b := doc.Bands[0]; !found || b.Name != "Data.Map.Internal.Bin" || b.Own != 48*b.Closures {
 		t.Errorf("the map does not retain the growth: %+v", doc)
+	}
+}
+
+// bySource is what ccview heap --level span has.
+type bySource struct {
+	Bands []struct {
+		Band, Source string
+		Closures     []*uint64
+	}
+}
+
+// A census without pointers says which line has written the thunks that leak.
+func TestLeakBySource(t *testing.T) {
+	testprog.NeedRoot(t)
+	const thunks = 800_000 // two of each of 400 000 steps
+	for _, release := range []string{"", "9.6.6", "9.10.3"} {
+		t.Run(cmp.Or(release, "own"), func(t *testing.T) {
+			exe := testprog.Build(t, "leaks", testprog.Options{Threaded: true, Release: release})
+			census := filepath.Join(t.TempDir(), "census.eventlog")
+			target := command(t, exe, "foldl")
+			untilReady(t, target, func() {
+				if r := run(t, command(t, ccagent, "heap", "--wait", "1m", "-o", census, pidOf(target))); r.status != 0 {
+					t.Fatalf("status %d\n%s", r.status, r.stderr)
+				}
+			})
+			var d bySource
+			view(t, &d, "heap", "--level", "span", census)
+			found := uint64(0)
+			for _, b := range d.Bands {
+				n := *b.Closures[0]
+				if b.Band == "thunk Main.mean" && strings.Contains(b.Source, "Main.hs:34:") {
+					found += n
+				} else if n > thunks/100 {
+					t.Errorf("%d closures are %s %s", n, b.Band, b.Source)
+				}
+			}
+			if found < thunks || found > thunks+thunks/100 {
+				t.Errorf("%d thunks were written on line 34, want %d", found, thunks)
+			}
+		})
+	}
+}
+
+// untilReady starts a program that leaks, calls f when it has done so, and has it end.
+func untilReady(t *testing.T, cmd *exec.Cmd, f func()) {
+	t.Helper()
+	stdin, err := cmd.StdinPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	out, to := io.Pipe()
+	cmd.Stdout = to
+	wait := background(t, cmd)
+	lines := bufio.NewReader(out)
+	for line := ""; line != "ready\n"; {
+		if line, err = lines.ReadString('\n'); err != nil {
+			t.Fatal(err)
+		}
+	}
+	go io.Copy(io.Discard, lines)
+	f()
+	if _, err := io.WriteString(stdin, "\n"); err != nil {
+		t.Fatal(err)
+	}
+	if r := wait(); r.status != 0 {
+		t.Fatalf("status %d\n%s", r.status, r.stderr)
+	}
+}
+
+// A series names the code of what is alive though no other event was asked for.
+func TestSeriesBySource(t *testing.T) {
+	testprog.NeedRoot(t)
+	log, r := record(t, []string{"-e", "heap=1ms", "--max-overhead", "100"}, testprog.Build(t, "grow", testprog.Options{Threaded: true}), "2000", "100")
+	if r.status != 0 {
+		t.Fatalf("status %d\n%s", r.status, r.stderr)
+	}
+	var d struct {
+		Bands  []struct{ Band string }
+		Growth *struct {
+			Bands []struct {
+				Band  string
+				Bytes int64 `json:"growth_bytes"`
+			}
+		}
+	}
+	view(t, &d, "heap", "--level", "span", log)
+	if d.Growth == nil || len(d.Growth.Bands) == 0 || d.Growth.Bands[0].Band != "Data.Map.Internal.Bin" || d.Growth.Bands[0].Bytes <= 0 {
+		t.Errorf("what grew is %+v", d.Growth)
+	}
+	if slices.ContainsFunc(d.Bands, func(b struct{ Band string }) bool { return strings.Contains(b.Band, "(unresolved)") }) {
+		t.Errorf("bands have no names: %+v", d.Bands)
+	}
+	view(t, &d, "heap", "--level", "module", log)
+	if !slices.ContainsFunc(d.Growth.Bands, func(b struct {
+		Band  string
+		Bytes int64 `json:"growth_bytes"`
+	}) bool {
+		return b.Band == "Data.Map.Internal" && b.Bytes > 0
+	}) {
+		t.Errorf("the module of the map's nodes has not grown: %+v", d.Growth)
 	}
 }

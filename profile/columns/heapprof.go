@@ -24,6 +24,8 @@ type HeapProfile struct {
 	Bands       []HeapBand   // by the order of their first appearance
 
 	cells []heapCell
+	kinds []LiveKind // of censuses by info table
+	what  string     // in place of Breakdown's name
 }
 
 // HeapCensus is one measurement of the whole heap.
@@ -37,6 +39,8 @@ type HeapCensus struct {
 	Draw *eventlog.HeapDraw
 
 	cells [2]uint32 // range in HeapProfile.cells
+	kinds [2]uint32 // likewise
+	known bool      // it was counted by info table, too
 }
 
 // HeapBand is one of the classes that a heap profile divides the heap into.
@@ -51,6 +55,11 @@ type HeapBand struct {
 	// Table is the info table, in a profile by info tables; nil if the log does not
 	// define it.
 	Table *eventlog.InfoTable
+	// Where is the file and line at which closures of the band were written, as FileID and Span have them; empty and 0 if that is
+	// not known.
+	Where  string
+	FileID FileID
+	Span   Extent
 }
 
 // Title returns the band's name for display: the whole cost-centre stack, innermost
@@ -59,14 +68,22 @@ func (b *HeapBand) Title() string {
 	if len(b.Stack) > 1 {
 		return strings.Join(b.Stack, " < ")
 	}
-	if b.Table != nil && b.Table.SrcLoc != "" {
+	switch {
+	case b.Table != nil && b.Table.SrcLoc != "":
 		return b.Name + "  " + b.Table.SrcLoc
+	case b.Where != "":
+		return b.Name + "  " + b.Where
 	}
 	return b.Name
 }
 
 // What describes the kind of the profile's bands: "closure type".
-func (h *HeapProfile) What() string { return BreakdownName(h.Breakdown) }
+func (h *HeapProfile) What() string {
+	if h.what != "" {
+		return h.what
+	}
+	return BreakdownName(h.Breakdown)
+}
 
 // BreakdownName describes the kind of bands that a breakdown makes.
 func BreakdownName(b eventlog.HeapBreakdown) string {
@@ -80,6 +97,8 @@ func BreakdownName(b eventlog.HeapBreakdown) string {
 type heapCell struct {
 	band  uint32
 	bytes uint64
+	// These are of profiles by Regroup.
+	number, margin uint64
 }
 
 // Each calls f for each band of a census. A band may come more than once.
@@ -94,6 +113,12 @@ func (h *HeapProfile) Each(census int, f func(band int, bytes uint64)) {
 // band may come more than once.
 func (h *HeapProfile) EachNumber(census int, f func(band int, number uint64)) {
 	c := &h.Censuses[census]
+	if c.known && h.what != "" {
+		for _, x := range h.cells[c.cells[0]:c.cells[1]] {
+			f(int(x.band), x.number)
+		}
+		return
+	}
 	if c.How == nil {
 		return
 	}
@@ -113,7 +138,9 @@ func (h *HeapProfile) Margins(census int) []uint64 {
 	}
 	all := make([]uint64, len(h.Bands))
 	for k, x := range h.cells[c.cells[0]:c.cells[1]] {
-		if k < len(c.Draw.Margins) {
+		if h.what != "" {
+			all[x.band] = SatAdd(all[x.band], x.margin)
+		} else if k < len(c.Draw.Margins) {
 			all[x.band] = SatAdd(all[x.band], c.Draw.Margins[k])
 		}
 	}
@@ -134,6 +161,10 @@ type heapState struct {
 	how    *eventlog.HeapCensus // of the census that begins next
 	draw   *eventlog.HeapDraw   // likewise
 	first  int                  // profile that the census belongs to
+	kinds  []LiveKind           // of the census that begins next
+	known  bool                 // it has kinds
+	// keptKinds is how many kinds are kept of all censuses.
+	keptKinds int
 }
 
 type rawBand struct {
@@ -234,7 +265,11 @@ func (s *heapState) beginCensus(time, era uint64) {
 	if n := len(s.p.HeapProfiles); n > 0 {
 		s.openCensus(n - 1)
 	}
+	s.forget()
 }
+
+// forget forgets what the census has by info table that has begun.
+func (s *heapState) forget() { s.kinds, s.known = nil, false }
 
 // openCensus appends the current census to a profile.
 func (s *heapState) openCensus(i int) {
@@ -242,6 +277,10 @@ func (s *heapState) openCensus(i int) {
 	s.first = i
 	c := s.census
 	c.cells = [2]uint32{uint32(len(h.cells)), uint32(len(h.cells))}
+	c.kinds[0] = uint32(len(h.kinds))
+	h.kinds = append(h.kinds, s.kinds...)
+	c.kinds[1], c.known = uint32(len(h.kinds)), s.known
+	s.forget()
 	h.Censuses = append(h.Censuses, c)
 }
 
@@ -277,7 +316,7 @@ func (s *heapState) heapBand(id uint8, time, bytes uint64, label string, stack [
 		s.raw[i] = append(s.raw[i], raw)
 		h.Bands = append(h.Bands, HeapBand{Name: name})
 	}
-	h.cells = append(h.cells, heapCell{band, bytes})
+	h.cells = append(h.cells, heapCell{band: band, bytes: bytes})
 	c := &h.Censuses[len(h.Censuses)-1]
 	c.Total = SatAdd(c.Total, bytes)
 	c.cells[1] = uint32(len(h.cells))

@@ -212,6 +212,8 @@ func (b *builder) add(rec *eventlog.Record) {
 		b.rts.heap.taken(ev)
 	case *eventlog.HeapDraw:
 		b.rts.heap.drawn(ev)
+	case *eventlog.HeapKinds:
+		b.rts.heap.kindsOf(ev, &b.nurseries.closures)
 	case *eventlog.HeapSeries:
 		b.ran(rec.Time)
 		p.series(ev)

@@ -341,6 +341,11 @@ func NoHeap(p *profile.Profile) string {
 	return "The log has no heap profile: " + heapWays + "."
 }
 
+// NoKinds is why what was live is divided by the log's own bands alone.
+func NoKinds() string {
+	return "The log has its censuses by their own bands alone: those of ccagent heap PID, and of the event heap, are counted by where closures were written, too."
+}
+
 // NoGraph returns the reason why a log does not say what keeps what alive; empty if it does.
 func NoGraph(p *profile.Profile) string {
 	if len(p.HeapGraphs) > 0 {

@@ -85,6 +85,42 @@ func Growing() *Log {
 	return l
 }
 
+// Divided is a log of three censuses of a heap, a second apart, that were counted by info table, too: nodes, a thunk that is written
+// in Main.main and grows by 1600 bytes each time, one of the run-time system's, stacks, pinned arrays, and kinds that are not listed. Beside
+// it, blocks of the nursery say that half of what is allocated are nodes.
+func Divided() *Log {
+	l := New()
+	file := l.File("src/Main.hs", "module Main where\n\nmain = f\n")
+	b := l.Binding("main", "Main", "main", 0)
+	thunk := l.Block(b, l.Span(file, 3, 8, 3, 9, b))
+	l.Sample(1, 1, l.Stack(thunk))
+	l.Write(1, &eventlog.HeapProfBegin{PeriodNs: 1e9, Breakdown: eventlog.BreakdownClosureType})
+	for id, c := range []eventlog.Closure{
+		{Addr: 0x77, Type: uint32(ghc.Constr20), Name: "main:Main.Node"}, {Addr: thunk.Addr, Type: uint32(ghc.Thunk10)},
+		{Addr: 0x99, Type: uint32(ghc.Stack)}, {Addr: 0x111, Type: uint32(ghc.Thunk02)},
+	} {
+		c.ID, c.Module = uint32(id+1), Module
+		l.Write(1, &c)
+	}
+	for i := range uint64(3) {
+		at := (i + 1) * 1e9
+		l.Write(at, &eventlog.NurseryBlock{PID: 1, Places: 100, Total: 8000 * (i + 1), Used: 4000, Read: 4000, Closures: []eventlog.ClosureCount{{Closure: 1, Count: 80, Bytes: 2000}, {Closure: 2, Count: 50, Bytes: 2000}}})
+		l.Write(at, &eventlog.HeapCensus{PID: 1, Collection: uint32(i + 3), PauseNs: 2e6, TookNs: 5e6, Closures: 100, Counts: []uint64{40 * (i + 1), 40, 2, 5, 1, 9}})
+		l.Write(at, &eventlog.HeapKinds{PID: 1, Pinned: 1, PinnedBytes: 4096, Rest: 9, RestBytes: 72, Kinds: []eventlog.HeapKind{
+			{Closure: 2, Count: 40 * (i + 1), Bytes: 1600 * (i + 1)}, {Closure: 1, Count: 40, Bytes: 960}, {Closure: 3, Count: 2, Bytes: 2048}}})
+		l.Write(at, &eventlog.HeapKinds{PID: 1, Kinds: []eventlog.HeapKind{{Closure: 4, Count: 5, Bytes: 200}}})
+		l.Write(at, &eventlog.HeapSampleBegin{Era: i + 1})
+		for _, band := range []eventlog.HeapSampleString{
+			{Bytes: 1600 * (i + 1), Label: "THUNK_1_0"}, {Bytes: 960, Label: "main:Main.Node"}, {Bytes: 2048, Label: "STACK"}, {Bytes: 200, Label: "THUNK_0_2"},
+			{Bytes: 4096, Label: "ARR_WORDS"}, {Bytes: 72, Label: "BCO"},
+		} {
+			l.Write(at, &band)
+		}
+		l.Write(at, &eventlog.HeapSampleEnd{Era: i + 1})
+	}
+	return l
+}
+
 // Drawn is a log of two censuses of a heap, a second apart, that have counted 64 of 400 megablocks. Nodes grow by 4000 bytes,
 // and are known to 300 and 400.
 func Drawn() *Log {

@@ -82,6 +82,8 @@ func (p place) event(rec *eventlog.Record) bool {
 		ev.PID += p.pids
 	case *eventlog.HeapDraw:
 		ev.PID += p.pids
+	case *eventlog.HeapKinds:
+		ev.PID += p.pids
 	case *eventlog.HeapSeries:
 		ev.PID += p.pids
 	case *eventlog.HaskellThread:

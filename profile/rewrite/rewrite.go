@@ -351,6 +351,14 @@ func (c *copier) record(rec *eventlog.Record) error {
 			return c.put(time, rec.Cap, ev)
 		}
 		return nil
+	case *eventlog.HeapKinds: // likewise
+		if !c.l.standard || !c.within(time) {
+			return nil
+		}
+		for i := range ev.Kinds {
+			ev.Kinds[i].Closure = c.ids.closures.optional(ev.Kinds[i].Closure)
+		}
+		return c.put(time, rec.Cap, ev)
 	case *eventlog.HeapGraph: // likewise
 		c.graph = c.within(time)
 		return c.heapGraph(rec, time)

@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"ccagent/profile"
+	"ccagent/profile/closures"
 	"ccagent/profile/columns"
 	"ccagent/profile/diagnosis"
 	"ccagent/profile/timeline"
@@ -14,6 +15,29 @@ import (
 type part struct {
 	Profile int // which of the log's heap profiles
 	Band    int // 1 + the only band shown; 0 shows all
+	// Level says what bands are, and In, if it has a title, which band of another level is divided into them.
+	Level closures.Grouping
+	In    within
+}
+
+// bands is a heap profile as it is divided.
+type bands struct {
+	profile int
+	level   closures.Grouping
+	in      within
+}
+
+// of is the heap profile that is shown.
+func (c part) of(in *model.Input) *columns.HeapProfile {
+	p := in.Profile()
+	b := bands{c.Profile, c.Level, c.In}
+	return model.Recall(in.Engine, b, func() *columns.HeapProfile {
+		hp, why := Report{Profile: p, Number: b.profile, Level: b.level, in: b.in}.profile()
+		if why != "" { // of another profile of the log, which is not divided
+			hp, _ = Report{Profile: p, Number: b.profile}.profile()
+		}
+		return hp
+	})
 }
 
 // shownBands is the number of bands shown one by one; the others are summed up.
@@ -28,6 +52,8 @@ type Heap struct {
 	Profiles    int
 	Series      *timeline.HeapSeries // nil if there is nothing
 	Names       []string             // by row of Series
+	Bands       []columns.HeapBand   // likewise, of a heap profile
+	Divides     bool                 // the heap profile can be divided into other bands
 	Sized       bool                 // bands are sizes, for the log has no heap profile
 	Single      bool                 // the heap profile has one census: nothing is known of other moments
 	// Lines are sizes by column.
@@ -73,13 +99,13 @@ func (c part) Compute(in *model.Input) (any, error) {
 		part
 		model.Window
 	}
-	return model.Recall(in.Engine, key{c, w}, func() *Heap { return newHeap(in.Profile(), c, w) }), nil
+	return model.Recall(in.Engine, key{c, w}, func() *Heap { return newHeap(in.Profile(), c.of(in), c, w) }), nil
 }
 
-func newHeap(p *profile.Profile, c part, n model.Window) *Heap {
+func newHeap(p *profile.Profile, hp *columns.HeapProfile, c part, n model.Window) *Heap {
 	h := &Heap{From: n.From, To: n.To, Profiles: len(p.HeapProfiles), Missing: diagnosis.NoHeap(p)}
-	if i := c.Profile; i < len(p.HeapProfiles) {
-		hp := &p.HeapProfiles[i]
+	if hp != nil {
+		h.Divides = p.HeapProfiles[c.Profile].HasKinds()
 		h.What, h.Restriction = hp.What(), hp.Restriction
 		from, to := n.From, n.To
 		if h.Single = len(hp.Censuses) == 1; h.Single {
@@ -88,6 +114,7 @@ func newHeap(p *profile.Profile, c part, n model.Window) *Heap {
 		h.Series = timeline.Heap(hp, from, to, n.Cols, shownBands)
 		for _, r := range h.Series.Rows {
 			h.Names = append(h.Names, hp.Bands[r.Band].Title())
+			h.Bands = append(h.Bands, hp.Bands[r.Band])
 		}
 	}
 	for _, k := range []struct {
@@ -164,6 +191,9 @@ func (h *Heap) only(i int) {
 		}
 	}
 	h.Series, h.Names = &s, h.Names[i:i+1]
+	if h.Bands != nil {
+		h.Bands = h.Bands[i : i+1]
+	}
 }
 
 func (h *Heap) pauses(p *profile.Profile, n model.Window) {

@@ -51,6 +51,9 @@ func (s *Screen) drawCensus(p *widget.Painter, r widget.Rect, h *Heap) {
 	t := p.Theme
 	w := &s.c.Window
 	title := "one census, by " + h.What
+	if s.choice.In.title != "" {
+		title += ": " + s.choice.In.title
+	}
 	if names := s.modeNames(); names != "" {
 		title = names + "   " + title
 	}

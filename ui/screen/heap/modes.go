@@ -76,13 +76,12 @@ func (s *Screen) mode() mode {
 // nextMode goes to the next heap profile of the log, or to the next mode.
 func (s *Screen) nextMode() string {
 	if h := s.latest(); s.mode() == bandsMode && h != nil && s.choice.Profile+1 < h.Profiles {
-		s.choice.Profile++
-		s.choice.Band = 0
+		s.choice = part{Profile: s.choice.Profile + 1}
 		return ""
 	}
 	all := modes(s.c)
 	s.chosen = all[(slices.Index(all, s.mode())+1)%len(all)]
-	s.choice.Profile, s.choice.Band = 0, 0
+	s.choice = part{}
 	if len(all) == 1 {
 		return ""
 	}
@@ -116,6 +115,7 @@ func (s *Screen) modeNames() string {
 type tablePart struct {
 	mode     mode
 	compared *screen.Compared
+	bands    bands // in mode bandsMode
 }
 
 // Compute implements model.Part; it gives a *listing.
@@ -143,5 +143,5 @@ func (t tablePart) report(p *profile.Profile) printer.Report {
 		before, after := compared(t.compared)
 		return RetainedGrowth{Before: before, After: after}
 	}
-	return Report{Profile: p}
+	return Report{Profile: p, Number: t.bands.profile, Level: t.bands.level, in: t.bands.in}
 }

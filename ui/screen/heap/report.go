@@ -1,6 +1,7 @@
 package heap
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"slices"
@@ -9,6 +10,7 @@ import (
 	"ccagent/eventlog"
 	"ccagent/internal/format"
 	"ccagent/profile"
+	"ccagent/profile/closures"
 	"ccagent/profile/columns"
 	"ccagent/profile/diagnosis"
 	"ccagent/profile/timeline"
@@ -22,6 +24,40 @@ type Report struct {
 	Range   profile.Range
 	Buckets int // columns of the text; 0 means what fits
 	Number  int // which of the log's heap profiles
+	// Level says what bands are. Band, if it is not empty, chooses those by type or kind whose names have it in them.
+	Level closures.Grouping
+	Band  string
+
+	in within // a band that was opened, in place of Band
+}
+
+// within is a band whose closures are divided further.
+type within struct {
+	level closures.Grouping
+	title string
+}
+
+// profile is the heap profile that is shown: one of the log's, or that divided otherwise; nil if there is none. why says what keeps it from
+// being divided so.
+func (r Report) profile() (hp *columns.HeapProfile, why string) {
+	if r.Number >= len(r.Profile.HeapProfiles) {
+		return nil, ""
+	}
+	hp = &r.Profile.HeapProfiles[r.Number]
+	switch {
+	case r.Level == closures.ByType && r.Band == "" && r.in == (within{}):
+		return hp, ""
+	case !hp.HasKinds():
+		return nil, diagnosis.NoKinds()
+	}
+	var chosen closures.Choice
+	switch {
+	case r.in != (within{}):
+		chosen = closures.Within(r.Profile, r.in.level, r.in.title)
+	case r.Band != "":
+		chosen = closures.Named(r.Profile, r.Band)
+	}
+	return closures.Live(r.Profile, hp, r.Level, chosen), ""
 }
 
 const (
@@ -43,9 +79,8 @@ func (r Report) Text(w io.Writer, o printer.Options) error {
 		to = pr.Duration + 1
 	}
 	var series *timeline.HeapSeries
-	var hp *columns.HeapProfile
-	if r.Number < len(pr.HeapProfiles) {
-		hp = &pr.HeapProfiles[r.Number]
+	hp, whyNot := r.profile()
+	if hp != nil {
 		series = timeline.Heap(hp, from, to, cols, o.Rows(len(hp.Bands), min(heapBands, len(chart.Letters))))
 	}
 	parts := []string{printer.Fit(o.File, 60)}
@@ -55,10 +90,13 @@ func (r Report) Text(w io.Writer, o printer.Options) error {
 		if hp.Restriction != "" {
 			parts = append(parts, "only "+printer.Fit(hp.Restriction, 60))
 		}
+		if only := cmp.Or(r.in.title, r.Band); only != "" {
+			parts = append(parts, "only "+printer.Fit(only, 60))
+		}
 	}
 	p.Wrap(p.Bold, "   ", parts...)
 	p.Line("")
-	if why := diagnosis.NoHeap(pr); why != "" {
+	if why := cmp.Or(diagnosis.NoHeap(pr), whyNot); why != "" {
 		p.Note("%s", why)
 	} else if series.Censuses == 0 {
 		p.Note("No census of the heap lies in the range.")
@@ -154,28 +192,52 @@ func pauseLetters(ps []timeline.Pause, from, to uint64, cols int) string {
 // censusTable prints the bands of the only census: nothing is known of other moments.
 func (p out) censusTable(hp *columns.HeapProfile, s *timeline.HeapSeries) {
 	drawn, margins := s.Drawn > 0, 0
-	head := "        bytes   share  band"
+	head := "        bytes"
 	if drawn {
 		margins = 13
-		head = "        bytes            ±   share  band"
+		head += "            ±"
 	}
-	p.Line(p.Bold(head))
-	row := func(name string, bytes uint64, margin string) {
-		p.Line(printer.PadLeft(format.Bytes(bytes), 13), printer.PadLeft(margin, margins), printer.PadLeft(format.Percent(float64(bytes)/float64(max(s.Peak, 1))), 8), "  ", printer.Fit(name, p.room(23+margins)))
+	head += "   share"
+	numbers := numbersOf(hp, s)
+	counts := 0
+	if numbers != nil {
+		counts = 12
+		head += "    closures"
+	}
+	p.Line(p.Bold(head + "  band"))
+	row := func(name string, bytes uint64, margin, number string) {
+		p.Line(printer.PadLeft(format.Bytes(bytes), 13), printer.PadLeft(margin, margins), printer.PadLeft(format.Percent(float64(bytes)/float64(max(s.Peak, 1))), 8), printer.PadLeft(number, counts), "  ",
+			printer.Fit(name, p.room(23+margins+counts)))
 	}
 	for i := range s.Rows {
 		margin := ""
 		if drawn {
 			margin = format.Bytes(chart.Peak(s.Rows[i].Margins))
 		}
-		row(hp.Bands[s.Rows[i].Band].Title(), s.Rows[i].Peak, margin)
+		number := ""
+		if numbers != nil {
+			number = format.Count(numbers[s.Rows[i].Band])
+		}
+		row(hp.Bands[s.Rows[i].Band].Title(), s.Rows[i].Peak, margin, number)
 	}
 	if s.Others > 0 {
-		row(fmt.Sprintf("%d more: --top 0 prints all", s.Others), chart.Peak(s.Other), "")
+		row(fmt.Sprintf("%d more: --top 0 prints all", s.Others), chart.Peak(s.Other), "", "")
 	}
 	if drawn {
 		p.Note("%s", drawnNote(hp))
 	}
+}
+
+// numbersOf is how many closures each band has at the only census of a series; nil if that was not counted.
+func numbersOf(hp *columns.HeapProfile, s *timeline.HeapSeries) []uint64 {
+	for i := range hp.Censuses {
+		if c := &hp.Censuses[i]; c.How != nil && c.Time >= s.From && c.Time < s.To {
+			all := make([]uint64, len(hp.Bands))
+			hp.EachNumber(i, func(band int, number uint64) { all[band] += number })
+			return all
+		}
+	}
+	return nil
 }
 
 // drawnNote says how much was counted of a heap of which not all was.
@@ -296,6 +358,7 @@ func firstOf(v []uint64) uint64 {
 }
 
 type heapJSON struct {
+	Problem     *string        `json:"problem"`   // why it is not divided as was asked
 	Breakdown   *string        `json:"breakdown"` // null if the log has no heap profile
 	Restriction *string        `json:"restriction"`
 	From        float64        `json:"from_seconds"`
@@ -324,6 +387,8 @@ type heapBandJSON struct {
 	Source string   `json:"source,omitempty"`
 	Peak   uint64   `json:"peak_bytes"`
 	Bytes  []uint64 `json:"bytes"` // by census
+	// Closures is how many there are, by census; null where they were not counted.
+	Closures []*uint64 `json:"closures"`
 	// Margins are half the 95 % intervals, by census; null if all of the heap was counted.
 	Margins []uint64 `json:"margin_bytes"`
 }
@@ -340,6 +405,7 @@ type growthJSON struct {
 
 type bandGrowthJSON struct {
 	Band     string `json:"band"`
+	Source   string `json:"source,omitempty"`
 	Before   uint64 `json:"from_bytes"`
 	After    uint64 `json:"to_bytes"`
 	Bytes    int64  `json:"growth_bytes"`
@@ -349,7 +415,7 @@ type bandGrowthJSON struct {
 }
 
 // growthOf gives all bands that differ between the first and the last census.
-func growthOf(hp *columns.HeapProfile, from, to uint64) *growthJSON {
+func growthOf(p *profile.Profile, hp *columns.HeapProfile, from, to uint64) *growthJSON {
 	g := timeline.HeapGrowth(hp, from, to)
 	if g == nil {
 		return nil
@@ -357,7 +423,7 @@ func growthOf(hp *columns.HeapProfile, from, to uint64) *growthJSON {
 	doc := &growthJSON{From: float64(g.From) / 1e9, To: float64(g.To) / 1e9, Before: g.Before, After: g.After, Bytes: int64(g.After) - int64(g.Before), Steps: g.Steps, Bands: []bandGrowthJSON{}}
 	for i := range g.Bands {
 		b := &g.Bands[i]
-		j := bandGrowthJSON{Band: hp.Bands[b.Band].Name, Before: b.Before, After: b.After, Bytes: b.Bytes(), Margin: b.Margin, Rose: b.Rose}
+		j := bandGrowthJSON{Band: hp.Bands[b.Band].Name, Source: sourceOf(p, &hp.Bands[b.Band]), Before: b.Before, After: b.After, Bytes: b.Bytes(), Margin: b.Margin, Rose: b.Rose}
 		if b.Counted {
 			j.Closures = &b.Gained
 		}
@@ -382,21 +448,19 @@ func (r Report) JSON(w io.Writer, o printer.Options) error {
 		From: float64(from) / 1e9, To: float64(to) / 1e9, Censuses: []float64{}, Total: []uint64{}, Drawn: []*drawnJSON{}, Bands: []heapBandJSON{},
 		Live: heapAt(pr, columns.HeapLive, from, to), Size: heapAt(pr, columns.HeapSize, from, to), Blocks: heapAt(pr, columns.HeapBlocks, from, to),
 	}
-	if r.Number < len(pr.HeapProfiles) {
-		hp := &pr.HeapProfiles[r.Number]
+	hp, why := r.profile()
+	doc.Problem = printer.Known(why)
+	if hp != nil {
 		doc.Breakdown, doc.Restriction = printer.Known(hp.What()), printer.Known(hp.Restriction)
 		s := timeline.Heap(hp, from, to, 1, o.Rows(len(hp.Bands), len(hp.Bands)))
-		doc.Growth = growthOf(hp, from, to)
+		doc.Growth = growthOf(pr, hp, from, to)
 		if len(hp.Censuses) > 0 {
 			doc.Peak, doc.PeakTime = &s.Peak, printer.If(true, float64(s.PeakTime)/1e9)
 		}
 		place := make(map[int]int)
 		for i := range s.Rows {
 			b := &hp.Bands[s.Rows[i].Band]
-			j := heapBandJSON{Band: b.Name, Stack: b.Stack, Peak: s.Rows[i].Peak, Bytes: []uint64{}}
-			if b.Table != nil {
-				j.Source = b.Table.SrcLoc
-			}
+			j := heapBandJSON{Band: b.Name, Source: sourceOf(pr, b), Stack: b.Stack, Peak: s.Rows[i].Peak, Bytes: []uint64{}}
 			place[s.Rows[i].Band] = i
 			doc.Bands = append(doc.Bands, j)
 		}
@@ -413,7 +477,7 @@ func (r Report) JSON(w io.Writer, o printer.Options) error {
 			}
 			doc.Drawn = append(doc.Drawn, drawn)
 			for k := range doc.Bands {
-				doc.Bands[k].Bytes = append(doc.Bands[k].Bytes, 0)
+				doc.Bands[k].Bytes, doc.Bands[k].Closures = append(doc.Bands[k].Bytes, 0), append(doc.Bands[k].Closures, nil)
 			}
 			if s.Drawn > 0 {
 				for band, k := range place {
@@ -430,9 +494,36 @@ func (r Report) JSON(w io.Writer, o printer.Options) error {
 					doc.Bands[k].Bytes[at] += bytes
 				}
 			})
+			hp.EachNumber(i, func(band int, number uint64) {
+				if k, ok := place[band]; ok {
+					n := &doc.Bands[k].Closures[at]
+					if *n == nil {
+						*n = new(uint64)
+					}
+					**n += number
+				}
+			})
 		}
 	}
 	return printer.JSON(w, doc)
+}
+
+// sourceOf is where closures of a band were written, "src/Main.hs:12:5-20"; empty if that is not known.
+func sourceOf(p *profile.Profile, b *columns.HeapBand) string {
+	switch {
+	case b.Table != nil:
+		return b.Table.SrcLoc
+	case b.FileID == 0:
+		return ""
+	}
+	source := p.File(b.FileID).Path
+	switch {
+	case b.Span.Col > 0:
+		source += ":" + b.Span.String()
+	case b.Span.Line > 0:
+		source += fmt.Sprintf(":%d", b.Span.Line)
+	}
+	return source
 }
 
 func heapAt(pr *profile.Profile, kind columns.HeapKind, from, to uint64) []heapAtJSON {

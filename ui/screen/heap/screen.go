@@ -11,6 +11,7 @@ import (
 
 	"ccagent/internal/format"
 	"ccagent/profile"
+	"ccagent/profile/closures"
 	"ccagent/ui/keymap"
 	"ccagent/ui/model"
 	"ccagent/ui/printer"
@@ -30,9 +31,10 @@ var Kind = screen.Kind{
 	First: func(c *screen.Context) bool { return c.Profile.Samples() == 0 && hasAny(c) }, // all that such a log has
 	Keys: keymap.Screen{
 		Help: "heap and collections over time",
-		Does: []keymap.Action{keymap.Sort, keymap.Mode},
+		Does: []keymap.Action{keymap.Sort, keymap.Mode, keymap.Collapse},
 		Notes: []keymap.Note{
-			{Action: keymap.Open, Help: "of the heap: one band alone"},
+			{Action: keymap.Open, Help: "of the heap: where the closures of a band are written, then that source; or one band alone"},
+			{Action: keymap.Collapse, Help: "of the heap: bands by closure type, kind, source, binding, file, module, package"},
 			{Action: keymap.Brush, Help: "of the heap: growth is measured from here"},
 			{Action: keymap.Mode, Help: "of the heap: bands over time, where the memory is, what keeps what alive, what keeps growth alive"},
 		},
@@ -199,11 +201,20 @@ func (s *Screen) Why(a keymap.Action) string {
 		return s.whyNoMode()
 	case keymap.Invert:
 		return "inverting turns the call tree; " + s.c.Key(screen.Stacks) + " shows it"
-	case keymap.Focus, keymap.Drop, keymap.Hide, keymap.Merge, keymap.Collapse, keymap.Sandwich:
+	case keymap.Focus, keymap.Drop, keymap.Hide, keymap.Merge, keymap.Sandwich:
 		return "the heap has no stacks to narrow; enter shows one band, [ ] a range"
 	}
 	if s.mode() != bandsMode {
+		if a == keymap.Collapse {
+			return "bands alone are divided; M goes on to them"
+		}
 		return s.table.why(a)
+	}
+	if a == keymap.Collapse {
+		if h := s.heap(); h == nil || !h.Divides {
+			return "the log has its heap by these bands alone"
+		}
+		return ""
 	}
 	if h := s.heap(); h != nil && h.Single {
 		switch a {
@@ -226,6 +237,8 @@ func (s *Screen) Why(a keymap.Action) string {
 				return "this is several bands"
 			case s.heap().Sized:
 				return "the log has no heap profile: there are sizes alone"
+			case s.opens() && s.heap().Bands[i].FileID == 0:
+				return "where it is written is not known"
 			}
 		}
 	case keymap.Brush:
@@ -267,18 +280,39 @@ func (s *Screen) Do(a keymap.Action) string {
 	case keymap.Sort:
 		s.order = (s.order + 1) % heapOrders
 		return "sorted by " + s.order.String()
+	case keymap.Collapse:
+		s.choice = part{Profile: s.choice.Profile, Level: closures.Next(s.choice.Level)}
+		return "bands by " + s.choice.Level.What()
 	case keymap.Open:
-		if s.choice.Band > 0 {
-			s.choice.Band = 0
-		} else if i, ok := s.row(); ok && i >= 0 {
-			s.choice.Band = i + 1
-		}
+		s.open()
 	default:
 		if screen.MoveList(&s.list, a) {
 			s.note()
 		}
 	}
 	return ""
+}
+
+// opens reports whether a band of now is the code of one place, which opening goes to.
+func (s *Screen) opens() bool {
+	return s.heap().Divides && (s.choice.Level == closures.BySpan || s.choice.Level == closures.ByBinding)
+}
+
+// open shows where the closures of a band are written, or goes to that; of bands that are not divided, shows one alone, or all.
+func (s *Screen) open() {
+	i, ok := s.row()
+	switch h := s.heap(); {
+	case s.choice.Band > 0:
+		s.choice.Band = 0
+	case !ok || i < 0:
+	case !h.Divides:
+		s.choice.Band = i + 1
+	case s.opens():
+		at := &h.Bands[i]
+		s.c.File, s.c.Line, s.c.Goto = at.FileID, int(at.Span.Line), screen.Source
+	default:
+		s.choice.In, s.choice.Level = within{s.choice.Level, h.Names[i]}, closures.BySpan
+	}
 }
 
 // Back implements Screen.
@@ -289,6 +323,8 @@ func (s *Screen) Back() bool {
 		s.table.inSide = false
 	case s.choice.Band > 0:
 		s.choice.Band = 0
+	case s.choice.In.title != "":
+		s.choice.Level, s.band, s.choice.In = s.choice.In.level, s.choice.In.title, within{}
 	case s.zoomed:
 		s.zoomed = false
 	default:
@@ -350,14 +386,14 @@ func (s *Screen) Subject() screen.Subject {
 // Query implements Screen.
 func (s *Screen) Query() model.Query {
 	if m := s.mode(); m != bandsMode {
-		return s.c.Query(tablePart{m, s.c.Compared})
+		return s.c.Query(tablePart{mode: m, compared: s.c.Compared})
 	}
 	return s.c.QueryWindow(s.choice)
 }
 
 // Report implements Screen.
 func (s *Screen) Report() (func(*profile.Selection) (printer.Report, error), error) {
-	r := tablePart{s.mode(), s.c.Compared}.report(s.c.Profile)
+	r := tablePart{s.mode(), s.c.Compared, bands{s.choice.Profile, s.choice.Level, s.choice.In}}.report(s.c.Profile)
 	return func(*profile.Selection) (printer.Report, error) { return r, nil }, nil
 }
 
@@ -375,6 +411,9 @@ func (s *Screen) title(h *Heap) (title, note string) {
 	}
 	if s.choice.Band > 0 && len(h.Names) == 1 {
 		title += ": " + h.Names[0]
+	}
+	if s.choice.In.title != "" {
+		title += ": " + s.choice.In.title
 	}
 	return title + fmt.Sprintf("   peak %s at %s", format.ShortBytes(h.Series.Peak), pane.Seconds(h.Series.PeakTime, w)), note
 }
