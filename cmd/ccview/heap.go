@@ -66,6 +66,7 @@ func heapCommand(stdout, stderr *printable.Writer) *cobra.Command {
 	var (
 		number, columns int
 		retained, rss   bool
+		allocated       bool
 		path, root      string
 		level, band     string
 	)
@@ -91,6 +92,9 @@ keeps alive: a CAF by its name, a thread by its number or label, a stable or
 weak pointer. --retained --since EARLIER compares two such logs of one process:
 what keeps alive what has come since.
 
+Of a log with -e alloc,heap, --allocated joins both by closure: what is allocated
+much and dies, and what survives from the first census to the last.
+
 Of any log by ccagent heap, --rss shows where the memory of the process was (its
 resident set size): live data, the nursery, free blocks and what holds them,
 stacks, C's malloc, files; and what to do about it.`, stdout, stderr,
@@ -103,6 +107,7 @@ stacks, C's malloc, files; and what to do about it.`, stdout, stderr,
 			c.Flags().BoolVar(&rss, "rss", false, "where the memory of the process was, and what to do about it (of a log by ccagent heap)")
 			level = setLevel(c, &level)
 			c.Flags().StringVar(&band, "band", "", "only closures of bands by type or kind whose name has `BAND` in it, by default by span")
+			c.Flags().BoolVar(&allocated, "allocated", false, "what is allocated and dies, and what survives (of a log with -e alloc,heap)")
 			c.Flags().IntVar(&columns, "buckets", 0, "columns (default: what fits)")
 		},
 		func(p *profile.Profile, f profile.Filter) (printer.Report, error) {
@@ -113,14 +118,14 @@ stacks, C's malloc, files; and what to do about it.`, stdout, stderr,
 				return nil, wrong("--buckets %d: from 1 to %d", columns, math.MaxUint16)
 			}
 			asked := 0
-			for _, is := range []bool{retained, path != "", root != "", rss} {
+			for _, is := range []bool{retained, path != "", root != "", rss, allocated} {
 				if is {
 					asked++
 				}
 			}
 			switch {
 			case asked > 1:
-				return nil, wrong("--retained, --path, --root and --rss: choose one")
+				return nil, wrong("--retained, --path, --root, --rss and --allocated: choose one")
 			case since != "" && !retained:
 				return nil, wrong("--since: it compares what is retained; give --retained too")
 			case since != "":
@@ -129,6 +134,8 @@ stacks, C's malloc, files; and what to do about it.`, stdout, stderr,
 					return nil, err
 				}
 				return heap.RetainedGrowth{Before: before, After: p}, nil
+			case allocated:
+				return heap.FatesReport{Profile: p, Range: f.Range, Number: number - 1}, nil
 			case rss:
 				return heap.RSS{Profile: p}, nil
 			case retained:

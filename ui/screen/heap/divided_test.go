@@ -70,3 +70,34 @@ func TestGrowthBySource(t *testing.T) {
 	}
 	has(t, text.String(), []string{"by their own bands alone"})
 }
+
+// What is allocated and what of it survives are a mode of the screen, and a report.
+func TestFatesShown(t *testing.T) {
+	s := divided(t)
+	s.Answer()
+	for s.Screen.(*Screen).mode() != allocatedMode {
+		s.Do(keymap.Mode)
+	}
+	has(t, s.Draw(140, 40), []string{"[allocated]", "781 KiB were allocated in small objects, and 3.12 KiB more is live", "Main.Node", "none", "thunk Main.main  Main.hs:3:8", "2 sampled blocks"})
+	var text, doc strings.Builder
+	r := FatesReport{Profile: s.C.Profile}
+	if err := r.Text(&text, printer.Options{Width: 140}); err != nil {
+		t.Fatal(err)
+	}
+	has(t, text.String(), []string{"allocated, then retained", "what survives", "+3.12 KiB"})
+	if err := r.JSON(&doc, printer.Options{}); err != nil {
+		t.Fatal(err)
+	}
+	has(t, doc.String(), []string{`"problem": null`, `"growth_bytes": 3200`, `"survives": 0.008`, `"live_bytes": 4800`})
+	if err := (FatesReport{Profile: loaded(t, logtest.Growing())}).Text(&text, printer.Options{Width: 140}); err != nil {
+		t.Fatal(err)
+	}
+	screentest.Conforms(t, Kind, func() *screentest.Session {
+		s := divided(t)
+		s.Answer()
+		for s.Screen.(*Screen).mode() != allocatedMode {
+			s.Do(keymap.Mode)
+		}
+		return s
+	})
+}

@@ -14,13 +14,16 @@ import (
 type mode uint8
 
 const (
-	bandsMode    mode = iota
-	memoryMode        // where the process's memory is
-	retainedMode      // what keeps what alive
-	growthMode        // what keeps alive what has come since an earlier census
+	bandsMode     mode = iota
+	memoryMode         // where the process's memory is
+	retainedMode       // what keeps what alive
+	growthMode         // what keeps alive what has come since an earlier census
+	allocatedMode      // what was allocated, and what of it is alive
 )
 
-func (m mode) String() string { return [...]string{"bands", "memory", "retained", "growth"}[m] }
+func (m mode) String() string {
+	return [...]string{"bands", "memory", "retained", "growth", "allocated"}[m]
+}
 
 // modes are those that the log has something for; bands, or the reason why there are none, are always
 // among them.
@@ -34,6 +37,9 @@ func modes(c *screen.Context) []mode {
 	}
 	if before, after := compared(c.Compared); before != nil && len(before.HeapGraphs) > 0 && len(after.HeapGraphs) > 0 {
 		all = append(all, growthMode)
+	}
+	if p := c.Profile; len(p.Nurseries.Blocks) > 0 && len(p.HeapProfiles) > 0 && p.HeapProfiles[0].HasKinds() {
+		all = append(all, allocatedMode)
 	}
 	return all
 }
@@ -52,6 +58,9 @@ func compared(c *screen.Compared) (before, after *profile.Profile) {
 func hasAny(c *screen.Context) bool {
 	return len(c.Profile.HeapProfiles) > 0 || len(c.Profile.GCs) > 0 || len(modes(c)) > 1
 }
+
+// hasBranches reports whether a mode's rows are a tree.
+func (m mode) hasBranches() bool { return m == retainedMode || m == growthMode }
 
 // firstMode is what the screen begins with.
 func firstMode(c *screen.Context) mode {
@@ -85,7 +94,7 @@ func (s *Screen) nextMode() string {
 	if len(all) == 1 {
 		return ""
 	}
-	return [...]string{"what was live, by bands", "where the memory of the process is", "what keeps what alive", "what keeps alive what has come since the earlier census"}[s.chosen]
+	return [...]string{"what was live, by bands", "where the memory of the process is", "what keeps what alive", "what keeps alive what has come since the earlier census", "what is allocated, and what of it survives"}[s.chosen]
 }
 
 // whyNoMode says why there is no other mode; empty if there is one.
@@ -126,6 +135,8 @@ func (t tablePart) Compute(in *model.Input) (any, error) {
 			return memoryListing(in.Profile())
 		case retainedMode:
 			return retainedListing(in.Profile())
+		case allocatedMode:
+			return fatesListing(in.Profile())
 		}
 		before, after := compared(t.compared)
 		return growthListing(RetainedGrowth{Before: before, After: after})
@@ -139,6 +150,8 @@ func (t tablePart) report(p *profile.Profile) printer.Report {
 		return RSS{Profile: p}
 	case retainedMode:
 		return Retained{Profile: p}
+	case allocatedMode:
+		return FatesReport{Profile: p}
 	case growthMode:
 		before, after := compared(t.compared)
 		return RetainedGrowth{Before: before, After: after}

@@ -36,7 +36,7 @@ var Kind = screen.Kind{
 			{Action: keymap.Open, Help: "of the heap: where the closures of a band are written, then that source; or one band alone"},
 			{Action: keymap.Collapse, Help: "of the heap: bands by closure type, kind, source, binding, file, module, package"},
 			{Action: keymap.Brush, Help: "of the heap: growth is measured from here"},
-			{Action: keymap.Mode, Help: "of the heap: bands over time, where the memory is, what keeps what alive, what keeps growth alive"},
+			{Action: keymap.Mode, Help: "of the heap: bands over time, where the memory is, what keeps what alive, what keeps growth alive, what is allocated and survives"},
 		},
 	},
 }

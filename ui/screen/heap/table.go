@@ -123,7 +123,7 @@ func (v *tableView) why(a keymap.Action) string {
 	case keymap.Sort:
 		return "rows stand by size"
 	case keymap.Left, keymap.Right:
-		if l := v.listing(); l == nil || l.mode == memoryMode {
+		if l := v.listing(); l == nil || !l.mode.hasBranches() {
 			return "there are no branches: j and k move"
 		}
 	case keymap.Open:
