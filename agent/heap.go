@@ -139,15 +139,12 @@ func (c *capture) heap(ctx context.Context, im *process.Image, o *HeapOptions, s
 func takeCensus(ctx context.Context, log *sink.Sink, im *process.Image, o *HeapOptions) (*census.Census, *census.Reader, error) {
 	taken, r, err := takeMoving(ctx, log, im, o)
 	if errors.Is(err, census.ErrNonmoving) {
-		log.Warn(nonmoving)
+		log.Warn(census.NonmovingGarbage + "; --graph tells what is alive")
 		r.CountSegments()
 		taken, err = r.AtRest(ctx, censusOptions(o))
 	}
 	return taken, r, err
 }
-
-// nonmoving is why a heap is counted at rest.
-const nonmoving = "the non-moving collector (+RTS --nonmoving-gc) finds beside the program what has died: the heap is counted as it is, with garbage; --graph tells what is alive"
 
 func censusOptions(o *HeapOptions) census.Options {
 	how := census.Options{Wait: o.Wait, MaxPause: o.MaxPause, Residence: true}
@@ -182,7 +179,7 @@ func takeMoving(ctx context.Context, log *sink.Sink, im *process.Image, o *HeapO
 		return nil, nil, errors.New("the functions of its run-time system are in no file")
 	}
 	r := census.NewReader(im, &at.Heap)
-	for until := time.Now().Add(o.Wait); ; {
+	for until, tries := time.Now().Add(o.Wait), 1; ; tries++ {
 		c, err := r.AtCollection(ctx, site, how)
 		switch {
 		case errors.Is(err, census.ErrCollected) && time.Now().Before(until):
@@ -192,8 +189,22 @@ func takeMoving(ctx context.Context, log *sink.Sink, im *process.Image, o *HeapO
 			log.Warn(atRest)
 			c, err = r.AtRest(ctx, how)
 		}
+		if errors.Is(err, census.ErrCollected) && o.Graph && o.MaxPause > 0 {
+			err = explainCollected(r, o, tries, err)
+		}
 		return c, r, err
 	}
+}
+
+// explainCollected says of a heap that had to be copied whole, and was collected again in each of some tries, for how long the program would
+// have to stand.
+func explainCollected(r *census.Reader, o *HeapOptions, tries int, err error) error {
+	bytes, pause, sizeErr := r.CopyPause()
+	if sizeErr != nil {
+		return err
+	}
+	return fmt.Errorf("%w: --graph needs all of its %.1f MiB, tried %d times within --wait %v; --max-pause %v is enough to copy them while the program stands, and --max-pause 0 is no bound",
+		err, float64(bytes)/(1<<20), tries, o.Wait, pause)
 }
 
 // findHeap finds a heap where the functions of the run-time system have no symbols: by its variables, or if these have

@@ -131,6 +131,9 @@ var ErrNoHeap = errors.New("the program's heap was not found where its run-time 
 // ErrNonmoving is returned where the oldest generation is the non-moving collector's, unless CountSegments was called.
 var ErrNonmoving = errors.New("its non-moving collector (+RTS --nonmoving-gc) finds beside the program what has died, so that no collection ends with what is alive alone; ccagent heap counts it as it is")
 
+// NonmovingGarbage says how such a heap is counted.
+const NonmovingGarbage = "the non-moving collector (+RTS --nonmoving-gc) finds beside the program what has died: the heap is counted as it is, with garbage"
+
 // Found is what was found of a heap without symbols, as run-time addresses.
 type Found struct {
 	Generations  uint64   // the first generation's descriptor

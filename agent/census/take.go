@@ -220,6 +220,25 @@ func (r *Reader) prepare(o Options) (c *copier, later bool, err error) {
 	return c, later, nil
 }
 
+// pauseStep is to what pauses are rounded up that are proposed.
+const pauseStep = 10 * time.Millisecond
+
+// CopyPause is how many bytes of small objects the heap has now, and within which pause they can be copied while the program stands, with room for
+// what has come since.
+func (r *Reader) CopyPause() (bytes uint64, pause time.Duration, err error) {
+	for range restTries {
+		begun := time.Now()
+		var d *Descriptors
+		if d, err = r.anyDescriptors(); err != nil {
+			continue // it changes while it is read
+		}
+		bytes = d.small()
+		took := time.Since(begun) + time.Duration(float64(bytes)/copyRate*1e9)
+		return bytes, (2*took/pauseStep + 1) * pauseStep, nil
+	}
+	return 0, 0, err
+}
+
 // unknownSize is for how much room is made where the heap could not be read before.
 const unknownSize = 64 << 20
 

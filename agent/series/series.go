@@ -62,6 +62,7 @@ type image struct {
 	changed bool
 	hurry   bool // it collects its heap again before that is copied
 	fresh   bool // its account was not written yet
+	atRest  bool // its collector moves nothing: it is counted where it stands
 }
 
 // moment is a time and the CPU time that the target had used then, ns.
@@ -196,6 +197,9 @@ func (s *series) Throttle(u source.Use) error {
 	}
 	if n := len(i.im.Mappings); i.reader == nil || i.mapped != n {
 		i.reader, i.mapped = census.NewReader(i.im, &i.at.Heap), n
+		if i.atRest {
+			i.reader.CountSegments()
+		}
 	}
 	if i.before == (moment{}) {
 		i.before = moment{u.Time, u.Target}
@@ -268,16 +272,17 @@ func (s *series) miss(i *image, err error) error {
 	if errors.Is(err, context.Canceled) {
 		return nil // the capture ends
 	}
+	if errors.Is(err, census.ErrNonmoving) && !i.atRest {
+		i.atRest, i.next = true, 0
+		i.reader.CountSegments()
+		s.host.Log.Warn(fmt.Sprintf("process %d: %s", i.im.PID, census.NonmovingGarbage))
+		return nil
+	}
 	a, m := &i.account, reasonOf(err)
 	i.hurry = i.hurry || m == eventlog.HeapMissCollected
 	a.Missed[m]++
 	if m == eventlog.HeapMissOther || m == eventlog.HeapMissOdd {
 		a.Detail = err.Error()
-	}
-	if errors.Is(err, census.ErrNonmoving) {
-		a.Problem = err.Error()
-		i.next = never
-		s.host.Log.Warn(fmt.Sprintf("the heap of process %d cannot be counted: %v; events that are available go on", i.im.PID, err))
 	}
 	return nil
 }

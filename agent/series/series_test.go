@@ -212,3 +212,38 @@ func testSeries(t *testing.T, o testprog.Options) {
 		}
 	}
 }
+
+// A program whose collector moves nothing is counted where it stands: what its map has is whole, and grows.
+func TestSeriesNonmoving(t *testing.T) {
+	testprog.NeedRoot(t)
+	for _, release := range []string{"", "9.6.6", "9.10.3"} {
+		t.Run(cmp.Or(release, "own"), func(t *testing.T) {
+			const wanted = 3
+			exe := testprog.Build(t, "grow", testprog.Options{Threaded: true, Release: release})
+			r := sourcetest.Open(t, Kind(), perf.Rate{}, "heap=1ms")
+			r.Run(t, exe, "500", "1000000", "2000", "+RTS", "--nonmoving-gc")
+			s := r.Source.(*series)
+			sourcetest.Until(t, "there are censuses", func() bool {
+				if err := s.Throttle(source.Use{Time: perf.Monotonic()}); err != nil {
+					t.Fatal(err)
+				}
+				return s.image.account.Taken >= wanted
+			})
+			if err := s.Finish(perf.Monotonic()); err != nil {
+				t.Fatal(err)
+			}
+			all := censusesOf(t, r)
+			var was uint64
+			for i, c := range all {
+				n := c.counts["main:Main.Session"]
+				if n < was || c.bytes["main:Main.Session"] != 24*n || !maps.Equal(c.kinds, c.bytes) {
+					t.Errorf("census %d: %d values in %d bytes, and %d before; by info table %v", i, n, c.bytes["main:Main.Session"], was, c.kinds)
+				}
+				was = n
+			}
+			if last := all[len(all)-1]; was == 0 || !last.how.AtRest || last.how.PauseNs == 0 || s.accounts[0].Problem != "" || s.accounts[0].StoodNs == 0 {
+				t.Errorf("%d values; %+v, %+v", was, last.how, s.accounts[0])
+			}
+		})
+	}
+}

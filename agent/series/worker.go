@@ -54,7 +54,7 @@ func (s *series) start(i *image) *worker {
 		cancel()
 		_ = programs.Wake() // who does not wait for a collection is not to be woken
 	}}
-	job := &job{programs: programs, reader: i.reader, site: i.site, pid: i.im.PID, maxPause: s.host.MaxPause, hurry: i.hurry}
+	job := &job{programs: programs, reader: i.reader, site: i.site, pid: i.im.PID, maxPause: s.host.MaxPause, hurry: i.hurry, atRest: i.atRest}
 	go hold.OnOwnThread(func() {
 		before := overhead.ThreadCPU()
 		t := job.run(ctx)
@@ -73,6 +73,7 @@ type job struct {
 	pid      uint32
 	maxPause time.Duration
 	hurry    bool // the heap was collected again before it was copied, the last time
+	atRest   bool // the program is counted where it is stopped
 	taken    taken
 }
 
@@ -80,7 +81,7 @@ func (j *job) run(ctx context.Context) taken {
 	j.taken = taken{begun: perf.Monotonic(), missed: map[eventlog.HeapMiss]uint64{}}
 	t := &j.taken
 	o := census.Options{MaxPause: j.maxPause, Room: room, Strict: true, Hurry: j.hurry && j.maxPause > 0}
-	c, err := j.reader.Take(ctx, o, j.hold)
+	c, err := j.take(ctx, o)
 	if err != nil {
 		t.err = err
 		return *t
@@ -90,6 +91,18 @@ func (j *job) run(ctx context.Context) taken {
 	slices.SortFunc(t.bands, func(a, b census.Band) int { return cmp.Or(cmp.Compare(b.Bytes, a.Bytes), cmp.Compare(a.Name, b.Name)) })
 	t.how, t.draw = c.How(j.pid, t.bands), c.Draw
 	return *t
+}
+
+// take takes the census at the end of a collection, or where the program is.
+func (j *job) take(ctx context.Context, o census.Options) (*census.Census, error) {
+	if !j.atRest {
+		return j.reader.Take(ctx, o, j.hold)
+	}
+	before := j.reader.Stops
+	j.reader.Stops.Longest = 0
+	c, err := j.reader.AtRest(ctx, o)
+	j.taken.stood, j.taken.longest = j.reader.Stops.Sum-before.Sum, j.reader.Stops.Longest
+	return c, err
 }
 
 // lateMost is how many collections in a row may be over before their leaders are traced, until all

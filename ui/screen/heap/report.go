@@ -105,6 +105,9 @@ func (r Report) Text(w io.Writer, o printer.Options) error {
 	} else {
 		p.heapChart(series)
 	}
+	if hp != nil && slices.ContainsFunc(hp.Censuses, func(c columns.HeapCensus) bool { return c.How != nil && c.How.AtRest }) {
+		p.Note("The program was counted where it stood, not at the end of a collection: what has died since the last one is counted too.")
+	}
 	p.heapLines(pr, from, to, cols)
 	if series != nil && series.Censuses > 1 {
 		p.Line("")
