@@ -47,6 +47,7 @@ type closer struct {
 	queue     []closing
 	held      []closing // of processes that have ended
 	heldSince time.Time // of the first
+	gathering bool      // more pieces follow at once
 	nameless  []string  // closed pieces
 	stuck     []closing
 	waiting   []string // nameless ones that could not be written
@@ -69,16 +70,33 @@ func newCloser(o Options, left []string, store *symbols.Store, m *metrics.Metric
 	return c
 }
 
-// add has a piece closed, and with it those that are held.
+// add has a piece closed, and with it those that are held, unless it is empty: then there are no names to look up.
 func (c *closer) add(one closing) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if one.log != nil {
 		c.open[one.log.File().Path] = true
 	}
-	c.release()
+	if one.log == nil || one.log.Counts.Samples > 0 {
+		c.release()
+	}
 	c.queue = append(c.queue, one)
 	c.more.Signal()
+}
+
+// together has all pieces that f adds closed as one batch. Otherwise the first would be by itself: its names would be
+// looked up by a child of their own, in files that the others' child opens again.
+func (c *closer) together(f func() error) error {
+	gather := func(is bool) {
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		if c.gathering = is; !is {
+			c.more.Signal()
+		}
+	}
+	gather(true)
+	defer gather(false)
+	return f()
 }
 
 // maxHeld bounds the pieces that are held, each of which has a file open, and what it has seen in memory.
@@ -126,11 +144,16 @@ func (c *closer) stop() {
 	<-c.ended
 }
 
+// ready reports whether there is something to close, or nothing will be. The caller holds the lock.
+func (c *closer) ready() bool {
+	return !c.gathering && (len(c.queue) > 0 || len(c.nameless) > 0 || c.over)
+}
+
 func (c *closer) work(ctx, passing context.Context) {
 	defer close(c.ended)
 	for {
 		c.mu.Lock()
-		for len(c.queue) == 0 && len(c.nameless) == 0 && !c.over {
+		for !c.ready() {
 			c.more.Wait()
 		}
 		over := c.over
@@ -199,7 +222,7 @@ const maxStuck = 64
 func (c *closer) again(now time.Time, longest time.Duration) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if now.Sub(c.heldSince) >= longest || now.Before(c.heldSince) {
+	if now.Sub(c.heldSince) >= longest {
 		c.release()
 	}
 	c.queue = append(c.queue, c.stuck...)

@@ -1,6 +1,7 @@
 package daemon
 
 import (
+	"errors"
 	"path/filepath"
 	"strconv"
 	"sync"
@@ -26,6 +27,7 @@ func TestPiecesAreHeld(t *testing.T) {
 			t.Fatal(err)
 		}
 		t.Cleanup(func() { log.Close() })
+		log.Counts.Samples++
 		return closing{log: log}
 	}
 	c := &closer{open: map[string]bool{}}
@@ -39,6 +41,8 @@ func TestPiecesAreHeld(t *testing.T) {
 	now := time.Now()
 	first := piece()
 	c.hold(first, now)
+	c.again(now.Add(-time.Millisecond), time.Minute)
+	expect("one is held, in a turn that began before", 0, 1)
 	c.hold(piece(), now.Add(time.Second))
 	c.again(now.Add(2*time.Second), time.Minute)
 	expect("two are held", 0, 2)
@@ -49,15 +53,38 @@ func TestPiecesAreHeld(t *testing.T) {
 	}
 	now = now.Add(time.Minute)
 	c.hold(piece(), now)
+	empty := piece()
+	empty.log.Counts.Samples = 0
+	c.add(empty)
+	expect("an empty one is closed", 3, 4)
 	c.add(piece())
-	expect("another one is closed", 4, 4)
+	expect("another one is closed", 5, 5)
 	c.hold(piece(), now)
 	c.add(closing{done: make(chan struct{})})
-	expect("a snapshot waits for them", 6, 5)
+	expect("a snapshot waits for them", 7, 6)
 	for range maxHeld - 1 {
 		c.hold(piece(), now)
 	}
-	expect("many are held", 6, 5+maxHeld-1)
+	expect("many are held", 7, 6+maxHeld-1)
 	c.hold(piece(), now)
-	expect("one more", 6+maxHeld, 5+maxHeld)
+	expect("one more", 7+maxHeld, 6+maxHeld)
+}
+
+// Pieces that are added together are closed once the last of them is there.
+func TestPiecesAreClosedTogether(t *testing.T) {
+	c := &closer{open: map[string]bool{}}
+	c.more = sync.NewCond(&c.mu)
+	failure := errors.New("a failure")
+	err := c.together(func() error {
+		c.add(closing{done: make(chan struct{})})
+		c.again(time.Now(), time.Minute)
+		if c.ready() {
+			t.Error("the first is closed by itself")
+		}
+		c.add(closing{done: make(chan struct{})})
+		return failure
+	})
+	if err != failure || !c.ready() || len(c.queue) != 2 {
+		t.Errorf("%v, %d pieces, ready: %v", err, len(c.queue), c.ready())
+	}
 }

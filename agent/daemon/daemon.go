@@ -288,6 +288,21 @@ func (d *Daemon) flush(now time.Time) error {
 	if err := d.tryAgain(); err != nil {
 		return err
 	}
+	if err := d.closer.together(func() error { return d.flushEach(now) }); err != nil {
+		return err
+	}
+	d.apart = false
+	if err := d.count(); err != nil {
+		return err
+	}
+	d.reportProblem()
+	d.closer.again(now, min(longestHeld, d.config.Piece.Age))
+	d.forget()
+	return nil
+}
+
+// flushEach writes each process's log, or ends it, or begins its next piece.
+func (d *Daemon) flushEach(now time.Time) error {
 	for _, p := range d.procs {
 		piece := d.config.Piece
 		old := d.apart || d.age(now) != d.age(p.since) || p.log.Written() >= piece.Size
@@ -304,13 +319,6 @@ func (d *Daemon) flush(now time.Time) error {
 			return err
 		}
 	}
-	d.apart = false
-	if err := d.count(); err != nil {
-		return err
-	}
-	d.reportProblem()
-	d.closer.again(now, min(longestHeld, d.config.Piece.Age))
-	d.forget()
 	return nil
 }
 
@@ -410,9 +418,13 @@ func (d *Daemon) finish() error {
 		errs = append(errs, s.Stop())
 	}
 	errs = append(errs, d.engine.DrainAll(), d.account())
-	for _, p := range d.procs {
-		errs = append(errs, d.end(p))
-	}
+	errs = append(errs, d.closer.together(func() error {
+		var errs []error
+		for _, p := range d.procs {
+			errs = append(errs, d.end(p))
+		}
+		return errors.Join(errs...)
+	}))
 	d.engine.Processes.EndCompiling()
 	return errors.Join(errs...)
 }
