@@ -16,7 +16,13 @@ func Hasten() (undo func()) {
 	const lowest = 1
 	first := unix.SchedAttr{Size: unix.SizeofSchedAttr, Policy: unix.SCHED_RR, Priority: lowest, Flags: unix.SCHED_FLAG_RESET_ON_FORK}
 	err := unix.SchedSetAttr(0, &first, 0)
+	if relaxed && err != nil { // real-time threads are woken in time
+		_ = setSlack(usualSlack)
+	}
 	return func() {
+		if relaxed && err != nil {
+			_ = setSlack(Slack)
+		}
 		if err == nil {
 			usual := unix.SchedAttr{Size: unix.SizeofSchedAttr, Policy: unix.SCHED_NORMAL}
 			if unix.SchedSetAttr(0, &usual, 0) != nil {
@@ -26,6 +32,9 @@ func Hasten() (undo func()) {
 		runtime.UnlockOSThread()
 	}
 }
+
+// usualSlack is the kernel's.
+const usualSlack = 50 * time.Microsecond
 
 // ShortSleep is how long the kernel is asked to wait at once: the timers of Go's runtime may
 // be a millisecond late.

@@ -21,6 +21,7 @@ import (
 	"ccagent/agent/daemon/control"
 	"ccagent/agent/discovery"
 	"ccagent/agent/invoker"
+	"ccagent/agent/overhead"
 	"ccagent/eventlog"
 	"ccagent/internal/buildinfo"
 	"ccagent/profile"
@@ -69,6 +70,9 @@ func runDaemon(ctx context.Context, o daemon.Options) error {
 		return errors.New("the daemon profiles processes of all users: run it as root")
 	}
 	o.Log = func(line string) { say("%s", line) }
+	if err := overhead.Relax(); err != nil {
+		o.Log(fmt.Sprintf("timers stay as exact as they are, which takes CPU time: %v", err))
+	}
 	debug.SetGCPercent(50) // it is to be small, and makes little garbage
 	// It has little to do at a time, ten times a second: with more CPUs Go's scheduler wakes further threads each
 	// time to look for work that is not there, which took as much as the work.
