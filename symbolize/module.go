@@ -12,6 +12,7 @@ import (
 	"ccagent/symbolize/sources"
 	"cmp"
 	"context"
+	"debug/elf"
 	"errors"
 	"fmt"
 	"strings"
@@ -23,15 +24,16 @@ type opened struct {
 	elf     *elffile.File // nil if the file cannot be read
 	info    binary.Info
 	symbols *symtab.Table
+	keeps   bool            // what is found in symbols
 	dwarf   *dwarf.Evidence // nil without debug information
 	ipe     *ipe.Evidence   // nil without an info table map
 }
 
 // worthKeeping is the size of files from which on what was found in their symbols is kept.
-const worthKeeping = 16 << 20
+const worthKeeping = 1 << 20
 
 // foundName is what that is kept as. How much is read depends on the memory.
-func (r *run) foundName() string { return fmt.Sprintf("ccagent found in symbols 1, %d", r.job.Memory) }
+func (r *run) foundName() string { return fmt.Sprintf("ccagent found in symbols 2, %d", r.job.Memory) }
 
 // module resolves one module.
 func (r *run) module(ctx context.Context, mod *Module) error {
@@ -64,14 +66,10 @@ func (r *run) module(ctx context.Context, mod *Module) error {
 		s.add(m.ipe, m.symbols, nil)
 	}
 	s.add(symtab.New(ctx, m.symbols, m.elf, &m.info, r.memory()/4), m.symbols, nil)
-	keeps := r.job.Cache != nil && m.elf.Size() >= worthKeeping
-	if keeps {
-		m.symbols.Recall(dwarf.LoadParts(r.job.Cache, mod.ID, r.foundName(), r.memory()/8))
-	}
 	if err := s.resolve(ctx, mod.Addresses); err != nil {
 		return err
 	}
-	if parts := m.symbols.Found(); keeps && parts != nil {
+	if parts := m.symbols.Found(); m.keeps && parts != nil {
 		if err := dwarf.StoreParts(r.job.Cache, mod.ID, r.foundName(), parts); err != nil {
 			r.problem(mod.Path, err.Error())
 		}
@@ -129,12 +127,11 @@ func (m *opened) open(ctx context.Context, r *run, info *eventlog.ModuleSymbols)
 			symbolsFrom = d
 		}
 	}
-	all, err := symbolsFrom.SymbolTable(memory / 4)
+	all, err := m.readSymbols(r, symbolsFrom)
 	if err != nil {
 		problems = append(problems, fmt.Sprintf("symbols: %v", err))
 	}
 	info.HasSymtab = symbolsFrom.HasSymtab() && err == nil
-	m.symbols = symtab.NewTable(f, all, m.info.RTS)
 	info.HasDWARF = dwarfFrom.DebugSection(".debug_info") != nil
 	switch {
 	case info.HasDWARF && r.job.SymbolsOnly:
@@ -159,6 +156,30 @@ func (m *opened) open(ctx context.Context, r *run, info *eventlog.ModuleSymbols)
 		}
 	}
 	return append(problems, m.missing(info)...)
+}
+
+// readSymbols opens the module's symbols. Of a file that was read before, what was kept of them says where they are:
+// then little more is read than what is asked for.
+func (m *opened) readSymbols(r *run, from *elffile.File) (*elffile.SymbolTable, error) {
+	limit := r.memory() / 4
+	m.keeps = r.job.Cache != nil && m.elf.Size() >= worthKeeping
+	var parts map[string][]byte
+	if m.keeps {
+		parts = dwarf.LoadParts(r.job.Cache, m.mod.ID, r.foundName(), r.memory()/8)
+	}
+	if known := symtab.KnownOrder(parts, limit/elf.Sym64Size); known != nil {
+		if all := from.KnownSymbolTable(known.Files(), limit); all != nil {
+			if m.symbols = known.Table(all); m.symbols != nil {
+				m.symbols.Recall(parts)
+				return all, nil
+			}
+		}
+	}
+	all, err := from.SymbolTable(limit)
+	m.keeps = m.keeps && err == nil
+	m.symbols = symtab.NewTable(m.elf, all, m.info.RTS)
+	m.symbols.Recall(parts)
+	return all, err
 }
 
 // debugFile opens the module's separate debug file, if it is of the same build.

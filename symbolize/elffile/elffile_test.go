@@ -261,6 +261,12 @@ func FuzzOpen(f *testing.F) {
 				table.names = "" // each is read when it is asked for
 			}
 		}
+		if known := e.KnownSymbolTable([]FileSymbol{{3, 1}}, limit); known != nil {
+			for i := range min(known.Len(), 100) {
+				_ = known.Symbol(i)
+			}
+			known.EachNamed("a", "n", func(int, string) {})
+		}
 		_, _ = e.Relocations(8, limit)
 		_ = e.EachImport(6, limit, func(uint64, string) {})
 		e.Dynamic()

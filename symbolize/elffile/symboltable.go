@@ -5,6 +5,7 @@ import (
 	"cmp"
 	"debug/elf"
 	"fmt"
+	"math"
 	"slices"
 	"strings"
 	"unsafe"
@@ -15,18 +16,24 @@ import (
 // of what Symbols takes are the names. It is for one goroutine.
 type SymbolTable struct {
 	f     *File
-	raw   []byte // entries
+	table *Section // nil where there is none
+	raw   []byte   // entries; nil where they are read one by one
 	str   *Section
-	files []fileSymbol
+	files []FileSymbol
 	names string    // all of them; empty where they are read one by one
-	limit uint64    // of names that are held, in bytes
+	limit uint64    // of what is held, in bytes
 	hash  *NameHash // nil where there is none
+	alone int       // entries that were read one by one
 }
 
-// fileSymbol is an STT_FILE symbol, which names the source file of the local symbols after it.
-type fileSymbol struct {
-	index int
-	start uint32
+// manyAlone is after how many entries that were read one by one all are: a file's whole table takes as long as some
+// thousand of them.
+const manyAlone = 200
+
+// FileSymbol is an STT_FILE symbol, which names the source file of the local symbols after it.
+type FileSymbol struct {
+	Index int
+	Start uint32 // of its name
 }
 
 // manyNames is the size of a string table from which on names are read one by one.
@@ -44,33 +51,66 @@ func (f *File) SymbolTable(limit uint64) (*SymbolTable, error) {
 	if err != nil {
 		return t, err
 	}
-	if s.Size > limit {
-		return t, fmt.Errorf("read %d bytes of symbols: %w of %d", s.Size, ErrTooLarge, limit)
-	}
-	raw, err := f.Data(s, limit)
-	if err != nil {
+	found := &SymbolTable{f: f, table: s, str: str, limit: limit}
+	if err := found.read(); err != nil {
 		return t, err
 	}
-	if str.Size < manyNames || str.Compressed() || s.Compressed() {
-		names, err := f.Data(str, limit-s.Size)
-		if err != nil {
-			return t, err
-		}
-		t.names = unsafe.String(unsafe.SliceData(names), len(names)) // nobody writes to it
-	}
-	t.hash, _ = f.NameHash() // without it all names are looked at
-	if t.names == "" && t.hash == nil && str.Size > limit-s.Size {
-		return t, fmt.Errorf("read %d bytes of symbols and %d of names: %w of %d", s.Size, str.Size, ErrTooLarge, limit)
-	}
-	t.raw, t.str, t.limit = raw, str, limit-s.Size
-	for i := range t.Len() {
-		if e := t.raw[i*symbolSize:]; elf.ST_TYPE(e[4]) == elf.STT_FILE {
+	for i := range found.Len() {
+		if e := found.raw[i*symbolSize:]; elf.ST_TYPE(e[4]) == elf.STT_FILE {
 			_, start := parseSymbol(e)
-			t.files = append(t.files, fileSymbol{i, start})
+			found.files = append(found.files, FileSymbol{i, start})
 		}
 	}
-	return t, nil
+	return found, nil
 }
+
+// KnownSymbolTable opens a table of which Files has given files before: nothing is read until it is asked for. It is nil where
+// that cannot be done: SymbolTable opens it then.
+func (f *File) KnownSymbolTable(files []FileSymbol, limit uint64) *SymbolTable {
+	s := f.symbolTable()
+	if s == nil || s.Compressed() {
+		return nil
+	}
+	str, err := f.namesOf(s)
+	if err != nil || str.Compressed() {
+		return nil
+	}
+	t := &SymbolTable{f: f, table: s, str: str, files: files, limit: limit}
+	t.hash, _ = f.NameHash()
+	return t
+}
+
+// read reads all entries and, unless they are many, names.
+func (t *SymbolTable) read() error {
+	s, str, f := t.table, t.str, t.f
+	if s.Size > t.limit {
+		return fmt.Errorf("read %d bytes of symbols: %w of %d", s.Size, ErrTooLarge, t.limit)
+	}
+	raw, err := f.Data(s, t.limit)
+	if err != nil {
+		return err
+	}
+	left := t.limit - s.Size
+	names := ""
+	if str.Size < manyNames || str.Compressed() || s.Compressed() {
+		all, err := f.Data(str, left)
+		if err != nil {
+			return err
+		}
+		names = unsafe.String(unsafe.SliceData(all), len(all)) // nobody writes to it
+	}
+	if t.hash == nil {
+		t.hash, _ = f.NameHash() // without it all names are looked at
+	}
+	if names == "" && t.hash == nil && str.Size > left {
+		return fmt.Errorf("read %d bytes of symbols and %d of names: %w of %d", s.Size, str.Size, ErrTooLarge, t.limit)
+	}
+	t.raw, t.names, t.limit = raw, names, left
+	return nil
+}
+
+// Files lists the table's STT_FILE symbols, in order.
+func (t *SymbolTable) Files() []FileSymbol { return t.files }
 
 // namesOf returns the string table of a symbol table.
 func (f *File) namesOf(s *Section) (*Section, error) {
@@ -85,11 +125,35 @@ func (f *File) namesOf(s *Section) (*Section, error) {
 }
 
 // Len is the number of entries, with those that Symbols leaves out.
-func (t *SymbolTable) Len() int { return len(t.raw) / symbolSize }
+func (t *SymbolTable) Len() int {
+	switch {
+	case t.raw != nil:
+		return len(t.raw) / symbolSize
+	case t.table == nil:
+		return 0
+	}
+	return int(min(t.table.Size/symbolSize, math.MaxInt32))
+}
+
+// entry gives the bytes of a symbol; zeros, which are none, where they cannot be read.
+func (t *SymbolTable) entry(i int) []byte {
+	if t.raw == nil {
+		if t.alone++; t.alone == manyAlone {
+			_ = t.read() // what fails now did not when the table was not known yet
+		}
+	}
+	if t.raw != nil {
+		return t.raw[i*symbolSize:]
+	}
+	if e, err := t.f.readAt(t.table.Offset+uint64(i)*symbolSize, symbolSize); err == nil {
+		return e
+	}
+	return make([]byte, symbolSize)
+}
 
 // Entry gives a symbol without its name and file; false for those that Symbols leaves out.
 func (t *SymbolTable) Entry(i int) (s Symbol, ok bool) {
-	s, start := parseSymbol(t.raw[i*symbolSize:])
+	s, start := parseSymbol(t.entry(i))
 	if s.Section == elf.SHN_UNDEF || s.Type == elf.STT_SECTION || s.Type == elf.STT_FILE || start == 0 {
 		return s, false
 	}
@@ -98,12 +162,12 @@ func (t *SymbolTable) Entry(i int) (s Symbol, ok bool) {
 
 // Symbol gives a symbol with its name and file. A name that cannot be read is empty.
 func (t *SymbolTable) Symbol(i int) Symbol {
-	s, start := parseSymbol(t.raw[i*symbolSize:])
+	s, start := parseSymbol(t.entry(i))
 	s.Name = t.name(start)
 	if s.Bind == elf.STB_LOCAL {
-		n, _ := slices.BinarySearchFunc(t.files, i, func(f fileSymbol, i int) int { return cmp.Compare(f.index, i) })
+		n, _ := slices.BinarySearchFunc(t.files, i, func(f FileSymbol, i int) int { return cmp.Compare(f.Index, i) })
 		if n > 0 {
-			s.File = t.name(t.files[n-1].start)
+			s.File = t.name(t.files[n-1].Start)
 		}
 	}
 	return s
@@ -141,6 +205,9 @@ func (t *SymbolTable) Find(name string) (defined, known bool) {
 
 // EachNamed calls visit for the symbols whose names contain a part and end in a suffix.
 func (t *SymbolTable) EachNamed(part, suffix string, visit func(i int, name string)) {
+	if t.table != nil && t.raw == nil && t.read() != nil {
+		return // it was read when it was not known yet
+	}
 	if t.names != "" {
 		for i := range t.Len() {
 			if _, ok := t.Entry(i); !ok {

@@ -24,6 +24,45 @@ func TestSymbolTable(t *testing.T) {
 	for _, path := range []string{exe, dynamic} {
 		for _, held := range []bool{true, false} {
 			f := openFile(t, path)
+			whole, err := f.SymbolTable(1 << 30)
+			if err != nil {
+				t.Fatal(err)
+			}
+			known := f.KnownSymbolTable(whole.Files(), 1<<30)
+			if !held {
+				whole.names = ""
+			}
+			if known.Len() != whole.Len() || known.Len() == 0 {
+				t.Fatalf("%d symbols are known, of %d", known.Len(), whole.Len())
+			}
+			step := 1 + 3*whole.Len()/manyAlone // two reads a symbol
+			for i := 0; i < whole.Len(); i += step {
+				want, wantOK := whole.Entry(i)
+				if got, ok := known.Entry(i); got != want || ok != wantOK || known.Symbol(i) != whole.Symbol(i) {
+					t.Fatalf("symbol %d is known as %+v, and is %+v", i, known.Symbol(i), whole.Symbol(i))
+				}
+			}
+			if known.raw != nil {
+				t.Error("all of a known table was read")
+			}
+			for i := range whole.Len() {
+				if known.Symbol(i) != whole.Symbol(i) {
+					t.Fatalf("symbol %d is known as %+v, and is %+v", i, known.Symbol(i), whole.Symbol(i))
+				}
+			}
+			if read := known.raw != nil; read != (whole.Len() >= manyAlone) {
+				t.Errorf("after all of %d symbols the table was read as a whole: %v", whole.Len(), read)
+			}
+			known = f.KnownSymbolTable(whole.Files(), 1<<30)
+			n, all := 0, 0
+			known.EachNamed("_", "_info", func(int, string) { n++ })
+			whole.EachNamed("_", "_info", func(int, string) { all++ })
+			if n != all {
+				t.Errorf("%d names of a known table, of %d", n, all)
+			}
+		}
+		for _, held := range []bool{true, false} {
+			f := openFile(t, path)
 			want, err := f.Symbols(1 << 30)
 			if err != nil {
 				t.Fatal(err)

@@ -251,7 +251,14 @@ func (e *Evidence) functions() cfi.Ranges {
 
 // collector finds the garbage collector's functions where no symbol names them.
 func (e *Evidence) collector(ctx context.Context) gccode.Collector {
-	if !e.info.RTS || e.names("GarbageCollect") {
+	if !e.info.RTS {
+		return gccode.Collector{}
+	}
+	if e.found.named == nil {
+		named := e.names("GarbageCollect")
+		e.found.named, e.found.fresh = &named, true
+	}
+	if *e.found.named {
 		return gccode.Collector{}
 	}
 	if known := e.found.collector; known != nil {

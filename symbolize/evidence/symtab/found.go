@@ -15,6 +15,8 @@ import (
 type found struct {
 	classes   map[string]bool   // see Table.IsClass
 	collector *gccode.Collector // see Evidence.collector
+	named     *bool             // the collector's functions have names, see there
+	defined   hashes            // of all names, see Table.Defines
 	fresh     bool              // not all of it was kept
 }
 
@@ -23,6 +25,9 @@ const (
 	partClasses   = "classes" // each ends in a newline
 	partCollector = "collector"
 	partLocks     = "locks"
+	partNamed     = "named"   // a byte, 1 or 0
+	partDefined   = "defined" // see hashes
+	partOrder     = "order"   // see encodeOrder
 )
 
 // Recall takes what Found has given for the same files. What is malformed is left out.
@@ -38,6 +43,11 @@ func (t *Table) Recall(parts map[string][]byte) {
 	if _, sought := parts[partCollector]; sought && ok && ok2 {
 		t.found.collector = &gccode.Collector{Code: code, Locks: locks}
 	}
+	if b := parts[partNamed]; len(b) == 1 {
+		named := b[0] != 0
+		t.found.named = &named
+	}
+	t.found.defined = decodeHashes(parts[partDefined])
 }
 
 // Found gives what was found, nil if there is nothing that was not recalled.
@@ -55,6 +65,21 @@ func (t *Table) Found() map[string][]byte {
 	}
 	if c := t.found.collector; c != nil {
 		parts[partCollector], parts[partLocks] = encodeRanges(c.Code), encodeRanges(c.Locks)
+	}
+	if named := t.found.named; named != nil {
+		parts[partNamed] = []byte{0}
+		if *named {
+			parts[partNamed][0] = 1
+		}
+	}
+	switch {
+	case t.found.defined != nil:
+		parts[partDefined] = t.found.defined
+	case t.defined != nil:
+		parts[partDefined] = hashesOf(t.defined.all)
+	}
+	if files, ok := t.all.(filed); ok {
+		parts[partOrder] = t.encodeOrder(files.Files())
 	}
 	return parts
 }

@@ -63,8 +63,11 @@ func (t *Table) Defines(name string) bool {
 	if defined, known := t.all.Find(name); known {
 		return defined
 	}
+	if t.found.defined != nil {
+		return t.found.defined.has(name)
+	}
 	if t.defined == nil {
-		t.defined = newNames(t.all)
+		t.defined, t.found.fresh = newNames(t.all), true
 	}
 	return t.defined.has(name)
 }
@@ -96,7 +99,7 @@ func (t *Table) IsClass(name string) bool {
 // NewTable makes a table of the symbols that name code in f. all may be a separate debug
 // file's; holdsRTS is set where the run-time system's own code is in the file.
 func NewTable(f *elffile.File, all Symbols, holdsRTS bool) *Table {
-	t := &Table{all: all, understood: map[int]*Symbol{}, settled: map[int]eventlog.Category{}, holdsRTS: holdsRTS}
+	t := &Table{all: all, understood: map[int]*Symbol{}, settled: map[int]eventlog.Category{}, holdsRTS: holdsRTS, found: found{fresh: true}}
 	n := min(all.Len(), math.MaxInt32)
 	t.order = make([]entry, 0, n)
 	for i := range n {
@@ -120,13 +123,18 @@ func NewTable(f *elffile.File, all Symbols, holdsRTS bool) *Table {
 		t.holdsRTS = t.names(ghc.UpdateFrameName + ghc.InfoSuffix)
 	}
 	t.order = best(sortEntries(t.order))
+	t.measure()
+	return t
+}
+
+// measure sets reach.
+func (t *Table) measure() {
 	t.reach = make([]uint64, len(t.order))
 	end := uint64(0)
 	for i, e := range t.order {
 		end = max(end, e.addr+e.size)
 		t.reach[i] = end
 	}
-	return t
 }
 
 // names reports whether a symbol has a name, without reading all names into a set.
