@@ -122,7 +122,7 @@ func (s *Store) Resolve(ctx context.Context, seen []Seen) error {
 		s.forget()
 	}
 	at := map[*build]int{} // in job.Modules
-	job := worker.Job{UID: s.config.Who.UID, GID: s.config.Who.GID, CacheDir: s.config.CacheDir, MemoryLimit: s.config.Memory, After: s.last, Permitted: &s.named, Stretches: true}
+	job := worker.Job{UID: s.config.Who.UID, GID: s.config.Who.GID, CacheDir: s.config.CacheDir, MemoryLimit: s.config.Memory, After: s.last, Permitted: &s.named, Stretches: true, Frugal: true}
 	byNumber := map[uint32]*build{}
 	for _, one := range seen {
 		b := s.of(one.Module)

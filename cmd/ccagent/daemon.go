@@ -9,7 +9,6 @@ import (
 	"os"
 	"os/signal"
 	"runtime"
-	"runtime/debug"
 	"slices"
 	"strconv"
 	"strings"
@@ -73,7 +72,6 @@ func runDaemon(ctx context.Context, o daemon.Options) error {
 	if err := overhead.Relax(); err != nil {
 		o.Log(fmt.Sprintf("timers stay as exact as they are, which takes CPU time: %v", err))
 	}
-	debug.SetGCPercent(50) // it is to be small, and makes little garbage
 	// It has little to do at a time, ten times a second: with more CPUs Go's scheduler wakes further threads each
 	// time to look for work that is not there, which took as much as the work.
 	runtime.GOMAXPROCS(1)

@@ -140,7 +140,7 @@ func (v *converter) request(ctx context.Context, path string) (*push.Request, er
 		v.end()
 	}
 	if v.child == nil {
-		if err := v.start(&v.mu, sandbox.Config{Role: convertRole, Name: "ccagent-convert", Memory: convertMemory}, convertIdle); err != nil {
+		if err := v.start(&v.mu, sandbox.Config{Role: convertRole, Name: "ccagent-convert", Memory: convertMemory, Frugal: true}, convertIdle); err != nil {
 			return nil, err
 		}
 		v.user = user

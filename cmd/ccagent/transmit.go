@@ -209,7 +209,7 @@ func (t *transmitter) start() error {
 	if err != nil {
 		return err
 	}
-	config := sandbox.Config{Role: transmitRole, Name: "ccagent-send", Memory: transmitMemory, Connects: true}
+	config := sandbox.Config{Role: transmitRole, Name: "ccagent-send", Memory: transmitMemory, Connects: true, Frugal: true}
 	if err := t.idleChild.start(&t.mu, config, transmitIdle); err != nil {
 		return err
 	}

@@ -72,6 +72,9 @@ func child(role Role) error {
 	if err := limitMemory(s.Memory, mapped); err != nil {
 		return err
 	}
+	if s.Frugal && (s.Memory == 0 || s.Memory > FrugalHeap) {
+		debug.SetMemoryLimit(FrugalHeap)
+	}
 	return role(c, files[1:])
 }
 

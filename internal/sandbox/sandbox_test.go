@@ -11,6 +11,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"runtime"
+	"runtime/debug"
 	"slices"
 	"strconv"
 	"strings"
@@ -44,6 +45,8 @@ func TestMain(m *testing.M) {
 		}
 		_, _, _ = c.Receive(0)
 		return nil
+	}, "settings": func(c *Conn, _ []*os.File) error {
+		return c.Send(7, fmt.Appendf(nil, "%d CPUs, a heap of %d MB", runtime.GOMAXPROCS(0), debug.SetMemoryLimit(-1)>>20))
 	}, "attack": attack, "panic": func(*Conn, []*os.File) error { panic("as the test asks") }, "spin": func(*Conn, []*os.File) error {
 		for spun := 0; ; spun++ {
 		}
@@ -518,6 +521,22 @@ func TestStderr(t *testing.T) {
 	}
 	if err := c.Wait(); err == nil || !strings.Contains(string(c.Stderr()), "as the test asks") {
 		t.Errorf("%v, %q", err, c.Stderr())
+	}
+}
+
+// A frugal child has one CPU and a small heap, and no more memory than it is given.
+func TestFrugal(t *testing.T) {
+	for memory, want := range map[uint64]string{0: "1 CPUs, a heap of 64 MB", 256 << 20: "1 CPUs, a heap of 64 MB", 32 << 20: "1 CPUs, a heap of 32 MB"} {
+		c, err := Start(t.Context(), Config{Role: "settings", Name: "test", Memory: memory, Frugal: true})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, got, err := c.Receive(100); err != nil || string(got) != want {
+			t.Errorf("of %d bytes: %s, %v; %s expected", memory, got, err, want)
+		}
+		if err := c.Wait(); err != nil {
+			t.Error(err)
+		}
 	}
 }
 

@@ -30,10 +30,16 @@ type Config struct {
 	FileSize uint64
 	// CPU limits the CPU time of all its threads in whole seconds, after which the kernel kills it (RLIMIT_CPU); 0 is no limit.
 	CPU uint64
+	// Frugal is set where nobody waits for the child: it runs on one CPU at a time, and collects garbage all the time rather than
+	// let its heap grow beyond FrugalHeap.
+	Frugal bool
 	// Connects leaves a filter that lets it connect to others by IP, and read files that everybody may read, such as
 	// the names of hosts and the authorities' certificates.
 	Connects bool
 }
+
+// FrugalHeap is a size of the heap, in bytes, with which most files of programs can be read.
+const FrugalHeap = 64 << 20
 
 // Child is a running child. The parent calls Wait, once.
 type Child struct {
@@ -83,6 +89,7 @@ type setup struct {
 	FileSize uint64
 	CPU      uint64
 	Connects bool
+	Frugal   bool
 	Files    int // number of descriptors that follow, standard error included
 }
 
@@ -124,6 +131,9 @@ func start(ctx context.Context, config Config, files []*os.File) (*Child, error)
 	c.cmd = exec.CommandContext(ctx, executable())
 	c.cmd.Args = []string{config.Name}
 	c.cmd.Env = []string{childVariable + "=" + config.Role, "GOTRACEBACK=single"}
+	if config.Frugal {
+		c.cmd.Env = append(c.cmd.Env, "GOMAXPROCS=1")
+	}
 	c.cmd.Dir = "/"
 	c.cmd.ExtraFiles = []*os.File{theirs}
 	c.cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
@@ -134,7 +144,7 @@ func start(ctx context.Context, config Config, files []*os.File) (*Child, error)
 		conn.Close()
 		return nil, err
 	}
-	if err := c.confine(setup{UID: id, Memory: config.Memory, FileSize: config.FileSize, CPU: config.CPU, Connects: config.Connects, Files: len(files) + 1}, files); err != nil {
+	if err := c.confine(setup{UID: id, Memory: config.Memory, FileSize: config.FileSize, CPU: config.CPU, Connects: config.Connects, Frugal: config.Frugal, Files: len(files) + 1}, files); err != nil {
 		c.cmd.Process.Kill()
 		waitErr := c.Wait()
 		if ctx.Err() != nil {

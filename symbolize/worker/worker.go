@@ -63,6 +63,8 @@ type Job struct {
 	// MemoryLimit is in bytes, 0 meaning 512 MB; Timeout 0 means two minutes.
 	MemoryLimit uint64
 	Timeout     time.Duration
+	// Frugal is set where nobody waits for the result (sandbox.Config).
+	Frugal bool
 }
 
 // Summary is the result of Run.
@@ -149,7 +151,7 @@ func runChild(ctx context.Context, job *Job, v *validator, symbolsOnly bool) (Su
 	defer events.Close()
 	ctx, cancel := context.WithTimeoutCause(ctx, job.Timeout+grace, errTime)
 	defer cancel()
-	config := sandbox.Config{Role: symboliserRole, Name: "ccagent-symbolize", Memory: job.MemoryLimit}
+	config := sandbox.Config{Role: symboliserRole, Name: "ccagent-symbolize", Memory: job.MemoryLimit, Frugal: job.Frugal}
 	if job.CacheDir != "" {
 		config.FileSize = dwarf.MaxCacheFile
 	}
