@@ -108,7 +108,10 @@ func (d *Daemon) execed(pid uint32) error {
 			return err
 		}
 	}
-	return d.look(pid)
+	if p, ok := d.finder.Executed(pid); ok && d.procs[pid] == nil {
+		return d.take(p)
+	}
+	return nil
 }
 
 // look takes a process in if it runs a Haskell program.

@@ -88,6 +88,22 @@ func (f *Finder) Look(pid uint32) (p Process, ok bool) {
 			return p, false
 		}
 	}
+	return describe(pid, program)
+}
+
+// Executed looks at a process that has just executed a program; false if that runs no Haskell by itself. Libraries that it loads
+// are seen when it maps them (IsLibrary): most processes of a host are not Haskell, and end before a list of
+// their mappings would be read.
+func (f *Finder) Executed(pid uint32) (p Process, ok bool) {
+	program, ok := f.program(pid)
+	if !ok {
+		return p, false
+	}
+	return describe(pid, program)
+}
+
+// describe describes a process that runs a program of Haskell; false if it has ended.
+func describe(pid uint32, program program) (p Process, ok bool) {
 	status, err := procfs.ReadStatus(int(pid))
 	if err != nil {
 		return p, false

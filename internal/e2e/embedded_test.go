@@ -22,11 +22,23 @@ import (
 // from the start on and by attaching, and is listed by ccagent ps.
 func TestHaskellInALibrary(t *testing.T) {
 	testprog.NeedRoot(t)
+	dir, root, version, lib, host := buildEmbedded(t)
+	for language, host := range map[string][]string{"C": {host}, "Python": {testprog.NeedTool(t, "python3", "python3"), filepath.Join(root, "host.py")}} {
+		t.Run(language, func(t *testing.T) { profileHost(t, dir, version, append(host, lib)) })
+		t.Run(language+" allocates", func(t *testing.T) { allocateInLibrary(t, append(host, lib)) })
+	}
+}
+
+// buildEmbedded builds a shared library of Haskell, and a program in C that loads one; root is where they are from.
+func buildEmbedded(t *testing.T) (dir, root, version, lib, host string) {
+	t.Helper()
 	gcc := testprog.NeedTool(t, "gcc", "gcc")
-	ghc, version := testprog.GHC(t, "")
-	dir := sharedDir(t, 0o755)
-	lib, host := filepath.Join(dir, "libembedded.so"), filepath.Join(dir, "host")
-	root, err := filepath.Abs("../../testdata/programs/embedded")
+	var ghc string
+	ghc, version = testprog.GHC(t, "")
+	dir = sharedDir(t, 0o755)
+	lib, host = filepath.Join(dir, "libembedded.so"), filepath.Join(dir, "host")
+	var err error
+	root, err = filepath.Abs("../../testdata/programs/embedded")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -40,10 +52,26 @@ func TestHaskellInALibrary(t *testing.T) {
 			t.Fatalf("%q: %v\n%s", argv, err, out)
 		}
 	}
-	for language, host := range map[string][]string{"C": {host}, "Python": {testprog.NeedTool(t, "python3", "python3"), filepath.Join(root, "host.py")}} {
-		t.Run(language, func(t *testing.T) { profileHost(t, dir, version, append(host, lib)) })
-		t.Run(language+" allocates", func(t *testing.T) { allocateInLibrary(t, append(host, lib)) })
+	return dir, root, version, lib, host
+}
+
+// A program in C that loads Haskell after the daemon has seen it start is sampled as any other.
+func TestDaemonFindsLibraries(t *testing.T) {
+	testprog.NeedRoot(t)
+	_, _, version, lib, program := buildEmbedded(t)
+	h := newHost(t)
+	h.configure("  - {executable: host, profile: true}\n  - {profile: false}\n")
+	h.start()
+	cmd := exec.Command(program, lib, "1000000")
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
 	}
+	defer cmd.Wait()
+	defer cmd.Process.Kill()
+	eventually(t, "the program is sampled", func() bool {
+		s := h.ps(0)[cmd.Process.Pid]
+		return s.State == "sampled" && s.Samples > 0 && s.GHC == version
+	})
 }
 
 // allocateInLibrary has the library allocate: the bytes are those that its run-time system counts. Debian's shared run-time system has no symbol
