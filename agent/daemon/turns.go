@@ -47,11 +47,18 @@ func newTurns(ctx context.Context, fds []int) (*turns, error) {
 		return nil, fmt.Errorf("watch for changes: %w", err)
 	}
 	file := os.NewFile(uintptr(epoll), "changes")
-	for _, fd := range fds {
-		if err := unix.EpollCtl(epoll, unix.EPOLL_CTL_ADD, fd, &unix.EpollEvent{Events: unix.EPOLLIN | unix.EPOLLET, Fd: int32(fd)}); err != nil {
-			file.Close()
-			return nil, fmt.Errorf("watch for changes: %w", err)
+	// Each is looked at once, until the next turn: on a host that starts programs all the time every change would wake a CPU.
+	watch := func(how int) error {
+		for _, fd := range fds {
+			if err := unix.EpollCtl(epoll, how, fd, &unix.EpollEvent{Events: unix.EPOLLIN | unix.EPOLLET | unix.EPOLLONESHOT, Fd: int32(fd)}); err != nil {
+				return fmt.Errorf("watch for changes: %w", err)
+			}
 		}
+		return nil
+	}
+	if err := watch(unix.EPOLL_CTL_ADD); err != nil {
+		file.Close()
+		return nil, err
 	}
 	conn, err := file.SyscallConn()
 	if err != nil {
@@ -66,6 +73,11 @@ func newTurns(ctx context.Context, fds []int) (*turns, error) {
 	go func() {
 		events := make([]unix.EpollEvent, len(fds)+1)
 		for range rearm {
+			var err error
+			again := func(uintptr) { err = watch(unix.EPOLL_CTL_MOD) } // keeps it open meanwhile
+			if conn.Control(again) != nil || err != nil {
+				return // it is closed
+			}
 			if conn.Read(func(fd uintptr) bool {
 				n, err := unix.EpollWait(int(fd), events, 0)
 				return n > 0 || err != nil && err != unix.EINTR
