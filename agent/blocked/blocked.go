@@ -15,6 +15,8 @@
 // Stretches become longer until looking keeps within its part of the budget. A stretch whose moment
 // falls into a collection is looked at when that has ended: no thread runs, and so none changes its
 // state, meanwhile.
+//
+// The processes of a host (host.go) are looked at together, less often, and all looks share one budget.
 package blocked
 
 import (
@@ -45,6 +47,12 @@ func Kind() source.Kind {
 	return source.Kind{Grant: grant, New: open, Needs: source.Labels, Known: known}
 }
 
+// HostKind is Kind for all processes of a host. It knows the labels that are in the threads themselves, as from GHC 9.6 on: probes for
+// those of older releases would see none of a thread that has its label already.
+func HostKind() source.Kind {
+	return source.Kind{Grant: grant, New: open, Known: known}
+}
+
 func grant(asked string, _ perf.Rate) (*source.Event, bool, error) {
 	return &source.Event{Samples: true, Def: eventlog.EventDef{
 		Requested: name, Granted: name, Unit: "ns", RateMode: eventlog.RatePeriod,
@@ -62,13 +70,21 @@ type blocked struct {
 	event  *source.Event
 	images map[uint32]*image // by process incarnation
 	idleNs uint64            // of the I/O manager's threads
+	terms  terms
+	beat   stretches // when processes of a host are looked at; each of its stretches is terms.least long
+	sum    float64   // of what looking at each of the images takes, ns
 }
 
 func open(h *source.Host, asked []*source.Event, _ source.Need) source.Source {
 	if len(asked) == 0 {
 		return nil
 	}
-	return &blocked{host: h, event: asked[0], images: map[uint32]*image{}}
+	b := &blocked{host: h, event: asked[0], images: map[uint32]*image{}, terms: captureTerms}
+	if h.OwnLogs {
+		b.terms = hostTerms
+	}
+	b.beat = newStretches(perf.Monotonic(), b.terms.least)
+	return b
 }
 
 // image is a process image whose threads are looked at.
@@ -78,7 +94,8 @@ type image struct {
 	survey      threads.Survey
 	generations uint64
 	searched    searches
-	failed      bool // the user was warned
+	unfound     error // why its threads are not known, nil if they are
+	failed      bool  // the user was warned
 	stretches   stretches
 	draw        draw
 	samples     []sample          // of the last survey
@@ -102,11 +119,12 @@ type sample struct {
 
 // Attach prepares to look at a process.
 func (b *blocked) Attach(im *process.Image) error {
-	if im.RTS == nil || b.images[im.Incarnation] != nil {
+	if im.RTS == nil || b.images[im.Incarnation] != nil || b.host.Excluded(im, name) != nil {
 		return nil
 	}
 	b.images[im.Incarnation] = &image{
-		im: im, reader: dump.Reader(im, limits), labels: map[uint64]string{}, stretches: newStretches(perf.Monotonic()), draw: draw{of: 1},
+		im: im, reader: dump.Reader(im, b.terms.limits), labels: map[uint64]string{}, stretches: newStretches(perf.Monotonic(), b.terms.least),
+		draw: draw{of: 1, most: b.terms.samples}, unfound: errNotFound,
 	}
 	return nil
 }
@@ -114,8 +132,19 @@ func (b *blocked) Attach(im *process.Image) error {
 // maxFrames are kept of the leaf side of a stack; as many again of the root side.
 const maxFrames = 128
 
-// limits bound what is read in one survey.
-var limits = threads.Limits{Threads: 1 << 20, Frames: maxFrames, StackWords: 1 << 16}
+// terms are how often and how far is looked.
+type terms struct {
+	least   uint64 // length of a stretch, ns
+	retry   uint64 // the longest wait until a look that was in vain is repeated, ns
+	samples uint64 // of one look, about
+	limits  threads.Limits
+}
+
+// captureTerms are of a capture, and give 20 looks a second.
+var captureTerms = terms{
+	least: uint64(50 * time.Millisecond), retry: uint64(32 * time.Millisecond), samples: 128,
+	limits: threads.Limits{Threads: 1 << 20, Frames: maxFrames, StackWords: 1 << 16},
+}
 
 // Detach ends what there is of an image that has ended.
 func (b *blocked) Detach(im *process.Image, _ uint64) error {
@@ -124,6 +153,7 @@ func (b *blocked) Detach(im *process.Image, _ uint64) error {
 		return nil
 	}
 	delete(b.images, im.Incarnation)
+	b.sum -= bi.stretches.cost
 	return b.account(bi)
 }
 
@@ -136,8 +166,15 @@ func (b *blocked) Pace(time.Duration) time.Duration {
 	return wait
 }
 
-// Throttle looks at the processes whose moment has come.
+// Throttle looks at the processes whose moment has come, but those of a host, which Look looks at.
 func (b *blocked) Throttle(source.Use) error {
+	if b.host.OwnLogs {
+		return nil
+	}
+	return b.lookAtAll()
+}
+
+func (b *blocked) lookAtAll() error {
 	for _, bi := range b.images {
 		now := perf.Monotonic()
 		if bi.im.Exited || bi.stretches.wait(now) > 0 {
@@ -152,31 +189,52 @@ func (b *blocked) Throttle(source.Use) error {
 
 // look samples the threads of a process that wait.
 func (b *blocked) look(bi *image, now uint64) error {
+	runtime.LockOSThread() // overhead.ThreadCPU measures the calling thread
+	defer runtime.UnlockOSThread()
+	before := overhead.ThreadCPU()
 	if bi.generations == 0 && !b.find(bi, now) {
-		bi.stretches.pass(now, 0, 0) // it has no threads yet
+		// It has no threads yet. A search is not repeated before its cost is made up for.
+		bi.searched.rest(now, overhead.ThreadCPU()-before, b.shareOf(bi))
+		bi.stretches.pass(now, b.terms.least)
 		return nil
 	}
-	runtime.LockOSThread() // overhead.ThreadCPU measures the calling thread
-	before := overhead.ThreadCPU()
 	sure, err := bi.read(now)
-	bi.cost += float64(overhead.ThreadCPU() - before)
-	runtime.UnlockOSThread()
 	if !sure {
+		bi.cost += float64(overhead.ThreadCPU() - before)
 		bi.pending = err == nil && now-bi.at < uint64(mostPending)
 		b.again(bi, now, err)
 		return nil
 	}
 	bi.pending = false
-	weight := bi.stretches.pass(bi.at, b.share(), bi.cost) * bi.draw.of
-	bi.cost = 0
-	b.idleNs += bi.idle * weight
+	weight := bi.stretches.weight(bi.at)
+	b.idleNs += bi.idle * weight * bi.draw.of
 	for i := range bi.samples {
-		if err := b.write(bi, &bi.samples[i], weight); err != nil {
+		if err := b.write(bi, &bi.samples[i], weight*bi.draw.of); err != nil {
 			return err
 		}
 	}
 	bi.draw.end()
+	b.sum += bi.stretches.charge(bi.cost + float64(overhead.ThreadCPU()-before))
+	bi.cost = 0
+	bi.stretches.pass(bi.at, b.length(bi))
 	return nil
+}
+
+// length is how long the stretches of a process have to be for looking to keep within its budget, ns.
+func (b *blocked) length(bi *image) uint64 {
+	length := max(b.terms.least, lengthFor(bi.stretches.cost, b.shareOf(bi)))
+	if b.host.OwnLogs {
+		length = max(length, lengthFor(b.sum, b.host.Budget.Asked*part))
+	}
+	return min(length, most)
+}
+
+// lengthFor is how long a stretch has to be for what a look costs to be a share of it; 0 is no bound.
+func lengthFor(cost, share float64) uint64 {
+	if share <= 0 {
+		return 0
+	}
+	return uint64(min(cost/share, float64(most)))
 }
 
 // read makes a survey, unless one is pending, and reports whether it is sure.
@@ -196,7 +254,7 @@ const mostPending = 100 * time.Millisecond
 
 // again has a process looked at again soon: a collection ran, most likely.
 func (b *blocked) again(bi *image, now uint64, err error) {
-	if bi.stretches.retry(now) && errors.Is(err, threads.ErrMoving) {
+	if bi.stretches.retry(now, b.terms.retry) && errors.Is(err, threads.ErrMoving) {
 		bi.unread++
 	}
 }
@@ -226,8 +284,17 @@ func (b *blocked) find(bi *image, now uint64) bool {
 	if !bi.searched.again(now) {
 		return false
 	}
-	at, _, err := dump.Generations(context.Background(), bi.im, bi.reader)
-	bi.generations = at
+	ctx := context.Background()
+	if b.host.OwnLogs {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeout(ctx, longestSearch)
+		defer cancel()
+	}
+	at, _, err := dump.Generations(ctx, bi.im, bi.reader)
+	bi.generations, bi.unfound = at, err
+	if err == nil && at == 0 {
+		bi.unfound = errNotFound
+	}
 	if err != nil && bi.searched.wait >= patience && !bi.failed {
 		bi.failed = true
 		b.host.Log.Warn(fmt.Sprintf("what threads of process %d wait for is not known: %v", bi.im.PID, err))
@@ -242,7 +309,8 @@ const patience = uint64(time.Second)
 // at beside the program, also while that uses little CPU time.
 const part = 0.5
 
-func (b *blocked) share() float64 { return b.host.Budget.Asked * part }
+// shareOf is which part of a CPU's time looking at a process may take; 0 is no bound.
+func (b *blocked) shareOf(bi *image) float64 { return b.host.BudgetOf(bi.im).Asked * part }
 
 // label is the label of the thread that is looked at.
 func (bi *image) label(t *threads.Thread) string {

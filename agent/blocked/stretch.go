@@ -5,18 +5,11 @@ import (
 	"time"
 )
 
-// Stretches are at least least long, which gives 20 looks a second, and at most most.
-const (
-	least = uint64(50 * time.Millisecond)
-	most  = uint64(30 * time.Second)
-)
+// most is the longest stretch, ns.
+const most = uint64(30 * time.Second)
 
-// How long to wait where a collection ran: firstRetry, and each time twice as long, up to lastRetry.
-// Each time the agent wakes.
-const (
-	firstRetry = uint64(time.Millisecond)
-	lastRetry  = uint64(32 * time.Millisecond)
-)
+// firstRetry is how long to wait where a collection ran, ns, and each time twice as long. Each time the agent wakes.
+const firstRetry = uint64(time.Millisecond)
 
 // stretches cuts time into stretches, each with one random moment. Moments are CLOCK_MONOTONIC, ns.
 type stretches struct {
@@ -27,8 +20,8 @@ type stretches struct {
 	cost   float64
 }
 
-func newStretches(now uint64) stretches {
-	s := stretches{begun: now, length: least}
+func newStretches(now, length uint64) stretches {
+	s := stretches{begun: now, length: length}
 	s.draw()
 	return s
 }
@@ -38,30 +31,36 @@ func (s *stretches) draw() { s.due, s.again = s.begun+rand.Uint64N(s.length), fi
 // wait is how long it is to the moment.
 func (s *stretches) wait(now uint64) time.Duration { return time.Duration(s.due - min(now, s.due)) }
 
-// pass ends the stretch that was looked at, now, and returns for how long the look stands: until the
-// end of the stretch that now is in, since some may have gone by. share is the part of a CPU that
-// looks may take, 0 for any; cost is what this one took, in ns.
-func (s *stretches) pass(now uint64, share, cost float64) (weight uint64) {
-	n := (max(now, s.begun)-s.begun)/s.length + 1
-	weight = n * s.length
-	s.begun += weight
+// retries reports whether the stretch was looked at in vain.
+func (s *stretches) retries() bool { return s.again > firstRetry }
+
+// weight is for how long a look now stands: until the end of the stretch that now is in, since some may have gone by.
+func (s *stretches) weight(now uint64) uint64 {
+	return ((max(now, s.begun)-s.begun)/s.length + 1) * s.length
+}
+
+// charge adds what a look took, ns, to the average, and returns by how much that has risen.
+func (s *stretches) charge(cost float64) float64 {
+	was := s.cost
 	if s.cost == 0 {
 		s.cost = cost
 	}
 	s.cost += (cost - s.cost) / 8
-	s.length = least
-	if share > 0 {
-		s.length = min(max(least, uint64(s.cost/share)), most)
-	}
-	s.draw()
-	return weight
+	return s.cost - was
 }
 
-// retry has the stretch looked at again soon. It reports whether the stretch has gone by since.
-func (s *stretches) retry(now uint64) bool {
+// pass ends the stretch that was looked at, now. Those that follow have a length.
+func (s *stretches) pass(now, length uint64) {
+	s.begun += s.weight(now)
+	s.length = length
+	s.draw()
+}
+
+// retry has the stretch looked at again soon; longest is the longest wait. It reports whether the stretch has gone by since.
+func (s *stretches) retry(now, longest uint64) bool {
 	end := s.begun + s.length
 	gone := now < end && now+s.again >= end
-	s.due, s.again = now+s.again, min(2*s.again, lastRetry)
+	s.due, s.again = now+s.again, min(2*s.again, longest)
 	return gone
 }
 
@@ -80,12 +79,20 @@ func (s *searches) again(now uint64) bool {
 	return true
 }
 
-// mostSamples is how many threads are drawn in a look, about.
-const mostSamples = 128
+// rest puts the next search off until what this one took, ns, is a share of the time; 0 is no bound.
+func (s *searches) rest(now, took uint64, share float64) {
+	if share > 0 {
+		s.next = max(s.next, now+uint64(min(float64(took)/share, float64(longestRest))))
+	}
+}
+
+// longestRest bounds the wait between searches, ns.
+const longestRest = uint64(10 * time.Minute)
 
 // draw draws one of each `of` threads, at random: each has the same chance, whatever order
 // they stand in.
 type draw struct {
+	most   uint64 // that are to be drawn in a look, about
 	of     uint64
 	seen   uint64
 	chosen uint64 // of the group that was begun
@@ -104,4 +111,4 @@ func (d *draw) next() bool {
 }
 
 // end chooses for the next look by how many threads there were in this one.
-func (d *draw) end() { d.of = max((d.seen+mostSamples-1)/mostSamples, 1) }
+func (d *draw) end() { d.of = max((d.seen+d.most-1)/d.most, 1) }

@@ -8,7 +8,7 @@ import (
 // Every thread is drawn as often as any other, and stands for as many as there are to one that is drawn.
 func TestDraw(t *testing.T) {
 	const threads, looks = 300, 20000
-	d := draw{of: 1}
+	d := draw{of: 1, most: 128}
 	d.begin()
 	for range threads {
 		if !d.next() {
@@ -43,7 +43,7 @@ func TestDraw(t *testing.T) {
 // repeated, and moments lie anywhere in their stretches.
 func TestStretches(t *testing.T) {
 	const begin = 1e9
-	s := newStretches(begin)
+	s := newStretches(begin, captureTerms.least)
 	now, sum := uint64(begin), uint64(0)
 	var early, late int
 	for n := range 10000 {
@@ -60,10 +60,12 @@ func TestStretches(t *testing.T) {
 		case 1:
 			now += 3 * s.length
 		case 2:
-			s.retry(now)
+			s.retry(now, captureTerms.retry)
 			now += uint64(s.wait(now))
 		}
-		sum += s.pass(now, 0.005, 1e6)
+		sum += s.weight(now)
+		s.charge(1e6)
+		s.pass(now, lengthFor(s.cost, 0.005))
 	}
 	if passed := now - begin; sum < passed || sum-passed > s.length {
 		t.Errorf("the weights are %d of %d", sum, passed)
@@ -78,10 +80,10 @@ func TestStretches(t *testing.T) {
 
 // A stretch that goes by while collections run is reported once.
 func TestRetries(t *testing.T) {
-	s := newStretches(0)
+	s := newStretches(0, captureTerms.least)
 	gone := 0
 	for now := s.due; now < 2*s.length; now += uint64(s.wait(now)) {
-		if s.retry(now) {
+		if s.retry(now, captureTerms.retry) {
 			gone++
 		}
 	}

@@ -87,7 +87,7 @@ type Rule struct {
 }
 
 // Probed are the events that rules can leave out of a process: those of the CPU are sampled of all.
-var Probed = []string{"alloc", "gc", "threads"}
+var Probed = []string{"alloc", "gc", "threads", "blocked"}
 
 // Default is the configuration of a daemon without a file.
 func Default() Daemon {

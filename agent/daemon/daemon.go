@@ -221,6 +221,8 @@ func (d *Daemon) loop(ctx context.Context, hangup <-chan os.Signal, served <-cha
 		return errors.Join(err, d.finish())
 	}
 	defer turn.timer.Stop()
+	looks := time.NewTimer(d.engine.NextLook())
+	defer looks.Stop()
 	watchdog := d.watchdog()
 	flushed, retained, throttled := time.Now(), time.Time{}, time.Time{}
 	for {
@@ -244,6 +246,12 @@ func (d *Daemon) loop(ctx context.Context, hangup <-chan os.Signal, served <-cha
 			continue
 		case <-turn.changed:
 			turn.hasten(time.Now())
+			continue
+		case <-looks.C:
+			if err := d.engine.Look(); err != nil {
+				return errors.Join(err, d.finish())
+			}
+			looks.Reset(d.engine.NextLook())
 			continue
 		case <-turn.timer.C:
 		}
@@ -276,6 +284,7 @@ func (d *Daemon) loop(ctx context.Context, hangup <-chan os.Signal, served <-cha
 			retained = now
 			d.retain()
 		}
+		looks.Reset(d.engine.NextLook()) // there may be other processes
 	}
 }
 

@@ -291,6 +291,29 @@ func (e *Engine) Start() error {
 // Throttle has the sources keep within the budget.
 func (e *Engine) Throttle() error { return e.meter.throttle() }
 
+// NextLook is how long it is until Look has something to do; source.Never if it never has.
+func (e *Engine) NextLook() time.Duration {
+	wait := source.Never
+	for _, s := range e.Sources.All {
+		if l, ok := s.(source.Looker); ok {
+			wait = min(wait, l.NextLook())
+		}
+	}
+	return wait
+}
+
+// Look has the sources look at processes whose moment has come.
+func (e *Engine) Look() error {
+	for _, s := range e.Sources.All {
+		if l, ok := s.(source.Looker); ok {
+			if err := l.Look(); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
 // Account writes what was lost, and what the sources have counted, into the logs.
 func (e *Engine) Account() error {
 	if err := e.accountLosses(); err != nil {

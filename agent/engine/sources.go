@@ -17,7 +17,9 @@ import (
 
 // HostKinds lists those that measure all processes of a host: what each of them adds to an engine
 // is made for many processes.
-func HostKinds() []source.Kind { return []source.Kind{alloc.Kind(), rts.Kind(), cpu.Kind()} }
+func HostKinds() []source.Kind {
+	return []source.Kind{alloc.Kind(), rts.Kind(), blocked.HostKind(), cpu.Kind()}
+}
 
 // Kinds lists all ways of measuring. An event belongs to the first kind that accepts its name;
 // cpu comes last, because it takes every name for a perf event.

@@ -219,6 +219,13 @@ type Pacer interface {
 	Pace(since time.Duration) time.Duration
 }
 
+// Looker is a Source that looks at processes at moments of its own, where each has a log of its own. NextLook is how long it
+// is to the next one; Look does nothing before.
+type Looker interface {
+	NextLook() time.Duration
+	Look() error
+}
+
 // Never is a Pace without a wish.
 const Never = time.Duration(math.MaxInt64)
 
