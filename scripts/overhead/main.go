@@ -4,7 +4,7 @@
 //
 //	overhead [-rounds N] [-hz HZ] -o FILE [-flags "…"]… CCAGENT PROG [ARG…]
 //	overhead -table FILE
-//	overhead -toggle [-halt] [-rounds N] [-seconds S] -o FILE -flags "…" CCAGENT PROG [ARG…]
+//	overhead -toggle [-halt | -blank] [-pad] [-rounds N] [-seconds S] -o FILE -flags "…" CCAGENT PROG [ARG…]
 //	overhead -reported FILE
 //
 // The first appends what it measured to FILE; the second prints what is there as a
@@ -15,7 +15,10 @@
 // The third runs a program that does the same work again and again, and writes a byte for each piece of it,
 // and measures the CPU time of a piece in turns with and without a capture: one running program differs less
 // from itself than two runs do. With -halt there is one capture, whose ccagent is stopped and continued by signals in turns, which can be short:
-// that shows what a capture without probes and interrupts costs besides its start. The fourth prints what the pieces have cost more beside what the captures say.
+// that shows what a capture without probes and interrupts costs besides its start. With -blank nothing is captured, which shows what
+// the method itself resolves. With -pad a busy loop of the lowest priority (SCHED_IDLE) runs on each CPU all the time: a CPU that never
+// idles need not be woken, which in a virtual machine costs a program that waits a lot more than a capture does, and less as soon as
+// anything else keeps the CPUs awake. The fourth prints what the pieces have cost more beside what the captures say.
 package main
 
 import (
@@ -41,6 +44,8 @@ type options struct {
 	flags   []string
 	seconds float64
 	halt    bool
+	blank   bool
+	pad     bool
 	ccagent string
 	argv    []string
 }
@@ -66,6 +71,8 @@ func run(args []string, stdout io.Writer) error {
 	toggled := fs.Bool("toggle", false, "attach to a steady program in turns")
 	fs.Float64Var(&o.seconds, "seconds", 3, "with -toggle: for how long at a time")
 	fs.BoolVar(&o.halt, "halt", false, "with -toggle: attach once, and stop ccagent in turns")
+	fs.BoolVar(&o.blank, "blank", false, "with -toggle: capture nothing")
+	fs.BoolVar(&o.pad, "pad", false, "with -toggle: keep all CPUs from idling")
 	table := fs.String("table", "", "print what this file holds")
 	measure := fs.String("measure", "", "run the program and write its times to this file (internal)")
 	event := fs.Uint64("event", 0, "with -measure: under the bare event at this frequency (internal)")

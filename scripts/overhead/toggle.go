@@ -126,6 +126,13 @@ func toggle(o *options) error {
 		return err
 	}
 	defer file.Close()
+	if o.pad {
+		_, stop, err := pad()
+		if err != nil {
+			return err
+		}
+		defer stop()
+	}
 	s, err := startSteady(o.argv)
 	if err != nil {
 		return err
@@ -144,10 +151,15 @@ func toggle(o *options) error {
 		t := o.turn()
 		for k := range 2 {
 			begin := time.Now()
-			if (i+k)%2 == 0 {
+			switch {
+			case (i+k)%2 == 0:
 				time.Sleep(time.Duration(o.seconds * float64(time.Second)))
 				t.Alone, err = s.between(begin, time.Now())
-			} else {
+			case o.blank:
+				time.Sleep(time.Duration(o.seconds * float64(time.Second)))
+				t.With, err = s.between(begin, time.Now())
+				t.Captured = t.With.Wall
+			default:
 				if msg, err := exec.Command(o.ccagent, attach...).CombinedOutput(); err != nil {
 					return fmt.Errorf("run %s %v: %w\n%s", o.ccagent, attach, err, msg)
 				}
@@ -157,8 +169,10 @@ func toggle(o *options) error {
 				return err
 			}
 		}
-		if t.Reported, t.Captured, err = reportedBy(filepath.Join(filepath.Dir(o.ccagent), "ccview"), log); err != nil {
-			return err
+		if !o.blank {
+			if t.Reported, t.Captured, err = reportedBy(filepath.Join(filepath.Dir(o.ccagent), "ccview"), log); err != nil {
+				return err
+			}
 		}
 		if i > 0 {
 			if err := json.NewEncoder(file).Encode(t); err != nil {
