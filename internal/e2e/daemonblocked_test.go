@@ -108,4 +108,3 @@ func TestDaemonBlocked(t *testing.T) {
 		})
 	}
 }
-

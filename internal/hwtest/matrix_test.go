@@ -52,6 +52,24 @@ const (
 
 const forever = "1000000000"
 
+// forDaemon adds the files that ccagent's daemon needs: as with record, no budget is kept.
+func forDaemon(files hwtest.Initramfs) {
+	files[config.Path] = hwtest.File{Mode: 0o600, Data: []byte("daemon: {frequency: 499, max-overhead: 0, process-overhead: 0}\n")}
+	files["/etc/passwd"] = hwtest.File{Mode: 0o644, Data: []byte("root:x:0:0:root:/root:/bin/sh\n")}
+	files["/etc/group"] = hwtest.File{Mode: 0o644, Data: []byte("root:x:0:\n")}
+}
+
+// attachJob attaches to the program rev, and daemonJob has the daemon profile it.
+var (
+	attachJob = hwtest.Job{Name: "attach", Seconds: jobSeconds, Files: []string{"/tmp/attach.eventlog"}, Argv: []string{
+		hwtest.Guest, "while", "/bin/rev", "220", forever, "--",
+		"/bin/ccagent", "attach", "--max-overhead", "0", "--duration", "3s", "-e", "cpu-clock", "-F", "499", "-o", "/tmp/attach.eventlog", "PID",
+	}}
+	daemonJob = hwtest.Job{Name: "daemon", Seconds: jobSeconds, Files: []string{"/tmp/daemon.eventlog"}, Argv: []string{
+		hwtest.Guest, "daemon", "300", "/tmp/daemon.eventlog", "/bin/rev", "220", forever,
+	}}
+)
+
 // TestKernelMatrix boots kernels of Debian's archives, measures in each way there is on each of them, and stores what was seen.
 //
 // The machines have two CPUs and the host's clock, as those have that people use. With one CPU and a clock of counted
@@ -65,21 +83,14 @@ func TestKernelMatrix(t *testing.T) {
 	static := testprog.Options{Flags: []string{"-optl-static"}}
 	files["/bin/rev"] = read(t, testprog.Build(t, "rev", static))
 	files["/bin/alloc31"] = read(t, testprog.Build(t, "alloc31", static))
-	// As with record, no budget is kept.
-	files[config.Path] = hwtest.File{Mode: 0o600, Data: []byte("daemon: {frequency: 499, max-overhead: 0, process-overhead: 0}\n")}
-	files["/etc/passwd"] = hwtest.File{Mode: 0o644, Data: []byte("root:x:0:0:root:/root:/bin/sh\n")}
-	files["/etc/group"] = hwtest.File{Mode: 0o644, Data: []byte("root:x:0:\n")}
-	const log, piece = "/tmp/attach.eventlog", "/tmp/daemon.eventlog"
+	forDaemon(files)
 	jobs := []hwtest.Job{
 		doctor,
 		record("record", []string{"-e", "cpu-clock", "-F", "499"}, "/bin/rev", "220", "60"),
-		{Name: "attach", Files: []string{log}, Argv: []string{
-			hwtest.Guest, "while", "/bin/rev", "220", forever, "--",
-			"/bin/ccagent", "attach", "--max-overhead", "0", "--duration", "3s", "-e", "cpu-clock", "-F", "499", "-o", log, "PID",
-		}},
+		attachJob,
 		record("tick", []string{"-e", "tick"}, "/bin/rev", "220", "120"),
 		record("alloc", []string{"-e", "alloc"}, "/bin/alloc31", "500", "+RTS", "-s"),
-		{Name: "daemon", Files: []string{piece}, Argv: []string{hwtest.Guest, "daemon", "300", piece, "/bin/rev", "220", forever}},
+		daemonJob,
 	}
 	for i := range jobs {
 		jobs[i].Seconds = matrixJob

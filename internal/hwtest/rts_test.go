@@ -28,8 +28,9 @@ func TestRunTimeSystem(t *testing.T) {
 	}
 	files := agentFiles(t, "arm64")
 	delete(files, "/bin/bpf")
+	forDaemon(files)
 	for name, threaded := range map[string]bool{
-		"alloc31": false, "rev": false, "threads100": true, "retain": true, "standstill": true, "conflict": true, "blocked": true,
+		"alloc31": false, "rev": false, "threads100": true, "retain": true, "standstill": true, "conflict": true, "blocked": true, "twice": true,
 	} {
 		options := testprog.Options{GHC: ghc, Threaded: threaded, Flags: []string{"-optl-static", "-finfo-table-map"}}
 		files["/bin/"+name] = read(t, testprog.Build(t, name, options))
@@ -53,7 +54,8 @@ func TestRunTimeSystem(t *testing.T) {
 		record("tick", []string{"-e", "tick"}, "/bin/rev", "220", "200"),
 		record("stm", []string{"-e", "stm"}, "/bin/conflict", "40", "3", "2000"),
 		record("blocked", []string{"-e", "blocked"}, "/bin/blocked", "20", "4"),
-		heap, threads,
+		record("duplicated", []string{"-e", "duplicated", "-F", "499"}, "/bin/twice", "together", "40", "300", "+RTS", "-N2"),
+		heap, threads, attachJob, daemonJob,
 	})
 	wantAllocation(t, done["alloc"])
 	wantCollections(t, done["gc"])
@@ -64,6 +66,9 @@ func TestRunTimeSystem(t *testing.T) {
 	wantWaits(t, done["blocked"])
 	wantCensus(t, done["heap"])
 	wantStandstill(t, done["threads"])
+	wantDuplicated(t, done["duplicated"])
+	wantRev(t, logOf(t, done["attach"]), "cpu-clock", few)
+	wantPiece(t, done["daemon"])
 }
 
 // beside is the job that runs ccagent beside a program that has printed a line and was answered so many.
@@ -222,6 +227,25 @@ func wantTransactions(t *testing.T, r hwtest.Result) {
 	// Those that wait may fail, too.
 	if f := s.Failed.Value; f < failed || f > failed+audits {
 		t.Errorf("%v have failed, the program says %.0f", f, failed)
+	}
+}
+
+// wantDuplicated checks that as much of the CPU time is said to have been evaluation that another thread did too as the program counts.
+func wantDuplicated(t *testing.T, r hwtest.Result) {
+	t.Helper()
+	var again, all float64
+	if _, err := fmt.Sscanf(r.Stdout, "%f of %f pieces were done again", &again, &all); err != nil {
+		t.Fatalf("the program says %q", r.Stdout)
+	}
+	var info struct {
+		Duplicated *struct{ Low, High float64 } `json:"duplicated_evaluation"`
+	}
+	view(t, &info, "info", logOf(t, r))
+	t.Logf("duplicated: %+v; the program says %.3f", info.Duplicated, again/all)
+	// The emulator runs one CPU for long before the other, and its timers come late.
+	const systematic = 0.15
+	if d := info.Duplicated; d == nil || again/all < d.Low-systematic || again/all > d.High+systematic {
+		t.Errorf("%+v of the CPU time, the program says %.3f", d, again/all)
 	}
 }
 

@@ -54,15 +54,15 @@ main = do
   [mode, rounds, pieces] <- getArgs
   let n = read pieces :: Int
       thunk i = work (mode == "allocating") i n
-  starts <- replicateM 2 newEmptyMVar
+  first <- newEmptyMVar
+  second <- newEmptyMVar
   ends <- newEmptyMVar
-  forM_ (zip [0 ..] starts) $ \(cap, start) -> forkOn cap . forever $ do
+  forM_ [(0, first), (1, second)] $ \(cap, start) -> forkOn cap . forever $ do
     x <- takeMVar start
     _ <- evaluate (x :: Int)
     putMVar ends ()
   forM_ [1 .. read rounds :: Int] $ \i -> do
-    let [first, second] = starts
-        x = thunk (2 * i)
+    let x = thunk (2 * i)
         y = if mode == "private" then thunk (2 * i + 1) else x
     putMVar first x
     when (mode == "apart") (wait (2 * i) (n `div` 2))
