@@ -113,7 +113,11 @@ func (c *capture) heap(ctx context.Context, im *process.Image, o *HeapOptions, s
 	if err := writeBands(c.log, taken, im.PID, bands, &sum.Bytes); err != nil {
 		return err
 	}
-	if err := writeFootprint(c.log, taken.Time, im.PID, footprint.Of(taken)); err != nil || taken.Copy == nil {
+	where := footprint.Of(taken)
+	if err := c.describeStacks(ctx, im, where); err != nil {
+		return err
+	}
+	if err := writeFootprint(c.log, taken.Time, im.PID, where); err != nil || taken.Copy == nil {
 		return err
 	}
 	defer taken.Copy.Close()
@@ -179,7 +183,7 @@ func takeMoving(ctx context.Context, log *sink.Sink, im *process.Image, o *HeapO
 		return nil, nil, errors.New("the functions of its run-time system are in no file")
 	}
 	r := census.NewReader(im, &at.Heap)
-	for until, tries := time.Now().Add(o.Wait), 1; ; tries++ {
+	for until := time.Now().Add(o.Wait); ; {
 		c, err := r.AtCollection(ctx, site, how)
 		switch {
 		case errors.Is(err, census.ErrCollected) && time.Now().Before(until):
@@ -190,21 +194,21 @@ func takeMoving(ctx context.Context, log *sink.Sink, im *process.Image, o *HeapO
 			c, err = r.AtRest(ctx, how)
 		}
 		if errors.Is(err, census.ErrCollected) && o.Graph && o.MaxPause > 0 {
-			err = explainCollected(r, o, tries, err)
+			err = explainCollected(r, o, err)
 		}
 		return c, r, err
 	}
 }
 
-// explainCollected says of a heap that had to be copied whole, and was collected again in each of some tries, for how long the program would
+// explainCollected says of a heap that had to be copied whole, and was collected again, for how long the program would
 // have to stand.
-func explainCollected(r *census.Reader, o *HeapOptions, tries int, err error) error {
+func explainCollected(r *census.Reader, o *HeapOptions, err error) error {
 	bytes, pause, sizeErr := r.CopyPause()
 	if sizeErr != nil {
 		return err
 	}
-	return fmt.Errorf("%w: --graph needs all of its %.1f MiB, tried %d times within --wait %v; --max-pause %v is enough to copy them while the program stands, and --max-pause 0 is no bound",
-		err, float64(bytes)/(1<<20), tries, o.Wait, pause)
+	return fmt.Errorf("%w: --graph needs all of its %.1f MiB at once, and gave up after --wait %v; --max-pause %v is enough to copy them while the program stands, and --max-pause 0 is no bound",
+		err, float64(bytes)/(1<<20), o.Wait, pause)
 }
 
 // findHeap finds a heap where the functions of the run-time system have no symbols: by its variables, or if these have

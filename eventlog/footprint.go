@@ -90,6 +90,8 @@ type FootprintStack struct {
 	TSO   uint64
 	Label string
 	Bytes uint64 // of all its chunks
+	// Node is the leaf of its frames, in which repetitions are folded, a moment later; 0 if they were not read.
+	Node uint32
 }
 
 func (*Footprint) EventID() uint16      { return IDFootprint }
@@ -137,4 +139,5 @@ func (e *FootprintStack) layout(c *codec) {
 	c.v64(&e.TSO)
 	c.str(&e.Label)
 	c.v64(&e.Bytes)
+	c.v32(&e.Node)
 }

@@ -82,8 +82,8 @@ In the chart each band is a letter, the greatest at the bottom.
 
 What ccagent has counted can be divided otherwise: --level kind is thunks,
 functions, values, stacks and so on; span and binding where closures of one kind
-are written; file, module and package. --band THUNK is only that which is in
-bands whose type or kind has this in its name, by default by where it is written.
+are written; file, module and package. --band THUNK is only what is in bands
+whose type or kind has this in its name, by default by where it is written.
 
 Of a log by ccagent heap --graph, --retained shows what keeps what alive: the
 tree of what would be freed without each CAF, thread and closure; and --path
@@ -92,8 +92,9 @@ keeps alive: a CAF by its name, a thread by its number or label, a stable or
 weak pointer. --retained --since EARLIER compares two such logs of one process:
 what keeps alive what has come since.
 
-Of a log with -e alloc,heap, --allocated joins both by closure: what is allocated
-much and dies, and what survives from the first census to the last.
+Of a log with -e alloc,heap, --allocated joins both by closure: what is
+allocated much and dies, and what survives from the first census to the largest,
+or to the last of a --range.
 
 Of any log by ccagent heap, --rss shows where the memory of the process was (its
 resident set size): live data, the nursery, free blocks and what holds them,

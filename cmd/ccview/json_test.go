@@ -41,7 +41,7 @@ func TestDocumentedFields(t *testing.T) {
 			logs = append(logs, []string{"--costs", "run.eventlog"})
 		}
 		if name == "heap" {
-			logs = append(logs, []string{"growing.eventlog"}, []string{"drawn.eventlog"}, []string{"--retained", "--since", "graph.eventlog", "graph.eventlog"}, []string{"--retained", "graph.eventlog"}, []string{"--retained", bands}, []string{"--rss", "graph.eventlog"}, []string{"--rss", bands})
+			logs = append(logs, []string{"growing.eventlog"}, []string{"drawn.eventlog"}, []string{"--level", "span", "divided.eventlog"}, []string{"--allocated", "divided.eventlog"}, []string{"--retained", "--since", "graph.eventlog", "graph.eventlog"}, []string{"--retained", "graph.eventlog"}, []string{"--retained", bands}, []string{"--rss", "graph.eventlog"}, []string{"--rss", bands})
 		}
 		if name == "source" { // others are of what has no source
 			logs = append(logs, []string{"run.eventlog", "(STG)"})

@@ -43,7 +43,7 @@ func setup(m *testing.M) int {
 	}
 	whole := logtest.NBody().End()
 	for name, data := range map[string][]byte{
-		"run.eventlog": whole, "blocks.eventlog": logtest.Allocated().End(), "graph.eventlog": logtest.Retaining().End(), "growing.eventlog": logtest.Growing().End(), "drawn.eventlog": logtest.Drawn().End(), "cut.eventlog": whole[:len(whole)-len(whole)/3], "raw.eventlog": logtest.NBody().EndAbruptly(false), "bare.eventlog": bareLog(),
+		"run.eventlog": whole, "blocks.eventlog": logtest.Allocated().End(), "graph.eventlog": logtest.Retaining().End(), "growing.eventlog": logtest.Growing().End(), "drawn.eventlog": logtest.Drawn().End(), "divided.eventlog": logtest.Divided().End(), "cut.eventlog": whole[:len(whole)-len(whole)/3], "raw.eventlog": logtest.NBody().EndAbruptly(false), "bare.eventlog": bareLog(),
 		"none.eventlog": []byte("no log"), "empty": {}, "header": whole[:200], "text": []byte("not a log at all, but long enough to have been one\n"),
 	} {
 		if err := os.WriteFile(filepath.Join(dir, name), data, 0o600); err != nil {
@@ -139,6 +139,11 @@ func TestExitStatus(t *testing.T) {
 		{"ccs --costs --format json run.eventlog", 0, ""},
 		{"ccs --costs --svg run.eventlog", 2, "choose one"},
 		{"heap --root thread --path Node graph.eventlog", 2, "choose one"},
+		{"heap --level line divided.eventlog", 2, "choose type, kind, span"},
+		{"heap --level module divided.eventlog", 0, "heap by module"},
+		{"heap --band thunks divided.eventlog", 0, "thunk Main.main  Main.hs:3:8"},
+		{"heap --allocated divided.eventlog", 0, "what survives"},
+		{"heap --allocated growing.eventlog", 0, "alloc"},
 		{"heap --root reader graph.eventlog", 0, ""},
 		{"ccs --svg --format json run.eventlog", 2, "choose one"},
 		{"ccs --mode exact run.eventlog", 2, "-prof"},

@@ -238,3 +238,33 @@ func TestSeriesBySource(t *testing.T) {
 		t.Errorf("the module of the map's nodes has not grown: %+v", d.Growth)
 	}
 }
+
+// The largest stack has its thread's label, where the release keeps one there, and its frames.
+func TestLargestStack(t *testing.T) {
+	testprog.NeedRoot(t)
+	for release, label := range map[string]string{"": "", "9.6.6": "serve", "9.10.3": "serve"} {
+		t.Run(cmp.Or(release, "own"), func(t *testing.T) {
+			target := command(t, testprog.Build(t, "leaks", testprog.Options{Threaded: true, Release: release}), "stack")
+			census := filepath.Join(t.TempDir(), "census.eventlog")
+			untilReady(t, target, func() {
+				if r := run(t, command(t, ccagent, "heap", "--wait", "1ms", "-o", census, pidOf(target))); r.status != 0 {
+					t.Fatalf("status %d\n%s", r.status, r.stderr)
+				}
+			})
+			var d struct {
+				Stacks []struct {
+					Label  string
+					Bytes  uint64
+					Frames []string
+				}
+			}
+			view(t, &d, "heap", "--rss", census)
+			if len(d.Stacks) == 0 || d.Stacks[0].Bytes < 10<<20 || d.Stacks[0].Label != label {
+				t.Fatalf("stacks are %+v", d.Stacks)
+			}
+			if !slices.ContainsFunc(d.Stacks[0].Frames, func(f string) bool { return strings.HasPrefix(f, "Main.serve") }) || len(d.Stacks[0].Frames) > 20 {
+				t.Errorf("its frames are %q", d.Stacks[0].Frames)
+			}
+		})
+	}
+}

@@ -12,7 +12,7 @@ type Footprint struct {
 	eventlog.Footprint
 	Parts  []eventlog.FootprintPart
 	Pins   []eventlog.FootprintPin
-	Stacks []eventlog.FootprintStack
+	Stacks []eventlog.FootprintStack // their nodes are indices in Log.Nodes
 }
 
 // Bounds of what is kept of a log's footprints.
@@ -22,7 +22,7 @@ const (
 )
 
 // footprint takes an event of a footprint. The last one is that which the event belongs to.
-func (p *Log) footprint(time uint64, ev eventlog.Event) {
+func (p *Log) footprint(time uint64, ev eventlog.Event, nodes *nodeTable) {
 	if e, begins := ev.(*eventlog.Footprint); begins && len(p.Footprints) < maxFootprints {
 		f := Footprint{Time: time, Footprint: *e}
 		f.Notes = slices.Clone(e.Notes)
@@ -44,7 +44,13 @@ func (p *Log) footprint(time uint64, ev eventlog.Event) {
 			}
 		case *eventlog.FootprintStack:
 			if len(f.Stacks) < maxParts {
-				f.Stacks = append(f.Stacks, *e)
+				s := *e
+				var ok bool
+				if s.Node, ok = nodes.resolve(e.Node); !ok {
+					p.Accounting.Undefined.Nodes++
+					s.Node = 0
+				}
+				f.Stacks = append(f.Stacks, s)
 				return
 			}
 		}

@@ -230,7 +230,7 @@ func (b *builder) add(rec *eventlog.Record) {
 	case *eventlog.HeapStuck:
 		b.graphs.stuck(ev)
 	case *eventlog.Footprint, *eventlog.FootprintPart, *eventlog.FootprintPin, *eventlog.FootprintStack:
-		p.footprint(rec.Time, ev)
+		p.footprint(rec.Time, ev, &b.stacks.nodes)
 	case *eventlog.Mapping:
 		p.Mappings = append(p.Mappings, Mapping{rec.Time, *ev})
 	case *eventlog.Process:

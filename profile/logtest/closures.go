@@ -52,7 +52,7 @@ func Retaining() *Log {
 		&eventlog.FootprintPart{Kind: eventlog.FootprintFiles, Name: "/usr/bin/prog", Bytes: 2 << 20, Mapped: 3 << 20, Count: 4},
 		&eventlog.FootprintPin{Kind: eventlog.FootprintStacks, Megablocks: 50, Free: 40 << 20, Held: 50 << 12, Count: 50},
 		&eventlog.FootprintPin{Kind: eventlog.FootprintLarge, Name: "ARR_WORDS", Megablocks: 1, Free: 4096, Held: 1 << 19, Count: 1},
-		&eventlog.FootprintStack{TSO: 7, Label: "reader", Bytes: 1024},
+		&eventlog.FootprintStack{TSO: 7, Label: "reader", Bytes: 1024, Node: l.Stack(thunk)},
 	} {
 		l.Write(3, e)
 	}

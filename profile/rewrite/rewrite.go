@@ -367,7 +367,10 @@ func (c *copier) record(rec *eventlog.Record) error {
 	case *eventlog.Footprint: // likewise
 		c.print = c.within(time)
 		return c.footprint(rec, time)
-	case *eventlog.FootprintPart, *eventlog.FootprintPin, *eventlog.FootprintStack:
+	case *eventlog.FootprintStack:
+		ev.Node = c.nodes.of(ev.Node)
+		return c.footprint(rec, time)
+	case *eventlog.FootprintPart, *eventlog.FootprintPin:
 		return c.footprint(rec, time)
 	case *eventlog.EventRate:
 		if !c.within(time) {

@@ -413,38 +413,43 @@ func (g *Dump) Evaluates(b *eventlog.Blocker) (Frame, bool) {
 	return f, f.Name != ""
 }
 
-// frame is what a node of code shows.
-func (g *Dump) frame(node uint32) Frame {
-	place := columns.PlaceID(g.p.Nodes.Place[node])
-	of := g.p.FrameOf(place)
+func (g *Dump) frame(node uint32) Frame { return frameOf(g.p, node) }
+
+// frameOf is what a node of code shows.
+func frameOf(p *profile.Profile, node uint32) Frame {
+	place := columns.PlaceID(p.Nodes.Place[node])
+	of := p.FrameOf(place)
 	f := Frame{Name: of.Name, Module: of.Module}
-	if file, line := g.p.Position(place); file != 0 {
-		f.File, f.Line = g.p.Symbols.Files[file].Path, line
+	if file, line := p.Position(place); file != 0 {
+		f.File, f.Line = p.Symbols.Files[file].Path, line
 	}
 	return f
 }
 
-// Stack returns the frames of a thread, leaf first, without those that only structure the stack and
+// Stack returns the frames of a thread, as StackOf does.
+func (g *Dump) Stack(t *Thread) []Frame { return StackOf(g.p, t.Node) }
+
+// StackOf returns the frames of a stack by its leaf, leaf first, without those that only structure the stack and
 // the STG machine's own. Frames that follow each other and are of one place in the source are one.
 // If nothing else is on it, these are.
-func (g *Dump) Stack(t *Thread) []Frame {
-	if out := g.frames(t, false); len(out) > 0 {
+func StackOf(p *profile.Profile, node uint32) []Frame {
+	if out := framesOf(p, node, false); len(out) > 0 {
 		return out
 	}
-	return g.frames(t, true)
+	return framesOf(p, node, true)
 }
 
-func (g *Dump) frames(t *Thread, machine bool) []Frame {
+func framesOf(p *profile.Profile, node uint32, machine bool) []Frame {
 	var out []Frame
-	nodes := &g.p.Nodes
-	for n := t.Node; n != 0; n = nodes.Parent[n] {
+	nodes := &p.Nodes
+	for n := node; n != 0; n = nodes.Parent[n] {
 		k, place := nodes.Kind[n], columns.PlaceID(nodes.Place[n])
-		if columns.Structural(k) || k != eventlog.FrameSkipped && !machine && g.p.Locations[place].Category == eventlog.CategorySTG {
+		if columns.Structural(k) || k != eventlog.FrameSkipped && !machine && p.Locations[place].Category == eventlog.CategorySTG {
 			continue
 		}
 		f := Frame{Name: "… frames left out"}
 		if k != eventlog.FrameSkipped {
-			f = g.frame(n)
+			f = frameOf(p, n)
 		}
 		if len(out) > 0 && out[len(out)-1] == f {
 			continue

@@ -100,6 +100,9 @@ func memoryListing(p *profile.Profile) *listing {
 		more = append(more, "", "the largest stacks of "+format.Plural(f.Threads, "thread")+":")
 		for i := range f.Stacks[:min(len(f.Stacks), footprintRows)] {
 			more = append(more, "  "+format.Bytes(f.Stacks[i].Bytes)+"  "+stackOwner(&f.Stacks[i]))
+			for _, name := range foldedStack(p, f.Stacks[i].Node, textFrames) {
+				more = append(more, "    "+name)
+			}
 		}
 	}
 	if len(a.Files) > 0 {

@@ -3,6 +3,7 @@ package heap
 import (
 	"fmt"
 	"io"
+	"path"
 	"slices"
 	"strings"
 
@@ -12,6 +13,7 @@ import (
 	"ccagent/profile/columns"
 	"ccagent/profile/diagnosis"
 	"ccagent/profile/footprint"
+	"ccagent/profile/threads"
 	"ccagent/ui/printer"
 )
 
@@ -82,6 +84,9 @@ func (r RSS) Text(w io.Writer, o printer.Options) error {
 		rows := o.Rows(len(f.Stacks), 3)
 		for i := range f.Stacks[:min(len(f.Stacks), rows)] {
 			p.Line(printer.PadLeft(format.Bytes(f.Stacks[i].Bytes), 13), "  ", printer.Fit(stackOwner(&f.Stacks[i]), p.room(15)))
+			if frames := foldedStack(r.Profile, f.Stacks[i].Node, textFrames); len(frames) > 0 {
+				p.Line(p.Faint(strings.Repeat(" ", 17) + printer.Fit(strings.Join(frames, " < "), p.room(17))))
+			}
 		}
 	}
 	if len(a.Files) > 0 {
@@ -93,6 +98,30 @@ func (r RSS) Text(w io.Writer, o printer.Options) error {
 		}
 	}
 	return p.Flush()
+}
+
+// Frames of a stack that are shown in text, and kept in JSON.
+const (
+	textFrames = 6
+	jsonFrames = 64
+)
+
+// foldedStack names the frames of a stack, leaf first, in which what follows itself is one.
+func foldedStack(p *profile.Profile, node uint32, most int) (names []string) {
+	for _, f := range threads.StackOf(p, node) {
+		name := f.Name
+		if f.File != "" && f.Line > 0 {
+			name += fmt.Sprintf(" %s:%d", path.Base(f.File), f.Line)
+		}
+		if n := len(names); n > 0 && names[n-1] == name {
+			continue
+		}
+		if len(names) == most {
+			return append(names, "…")
+		}
+		names = append(names, name)
+	}
+	return names
 }
 
 func stackOwner(s *eventlog.FootprintStack) string {
@@ -160,9 +189,10 @@ type pinJSON struct {
 }
 
 type stackJSON struct {
-	Thread uint64 `json:"thread"`
-	Label  string `json:"label"`
-	Bytes  uint64 `json:"bytes"`
+	Thread uint64   `json:"thread"`
+	Label  string   `json:"label"`
+	Bytes  uint64   `json:"bytes"`
+	Frames []string `json:"frames"` // leaf first
 }
 
 type adviceJSON struct {
@@ -199,7 +229,7 @@ func (r RSS) JSON(w io.Writer, _ printer.Options) error {
 		doc.Pins = append(doc.Pins, pinJSON{x.Kind.String(), footprint.Pin(x), x.Name, x.Moved, x.Megablocks, x.Free, x.Held, x.Count})
 	}
 	for _, s := range f.Stacks {
-		doc.Stacks = append(doc.Stacks, stackJSON{s.TSO, s.Label, s.Bytes})
+		doc.Stacks = append(doc.Stacks, stackJSON{s.TSO, s.Label, s.Bytes, append([]string{}, foldedStack(r.Profile, s.Node, jsonFrames)...)})
 	}
 	doc.Advice = &adviceJSON{a.Advice.Kind.String(), a.Advice.Bytes, append([]string{}, a.Advice.Flags...), a.Advice.Text}
 	return printer.JSON(w, doc)
