@@ -103,7 +103,7 @@ func TestOwnPayloads(t *testing.T) {
 			"01 02 03 01 04 05 06 07 08 01 01 6e"},
 		{&FootprintPart{Kind: FootprintLive, Generation: 1, Name: "n", Bytes: 2, Mapped: 3, Count: 4}, "01 01 01 6e 02 03 04"},
 		{&FootprintPin{Kind: FootprintPinned, Name: "n", Moved: true, Megablocks: 1, Free: 2, Held: 3, Count: 5}, "04 01 6e 01 01 02 03 05"},
-		{&FootprintStack{TSO: 1, Label: "l", Bytes: 2}, "01 01 6c 02"},
+		{&FootprintStack{TSO: 1, Label: "l", Bytes: 2}, "01 01 6c 02 00"},
 		{&OSThread{TID: 1, Name: "o", State: 'S', Role: OSThreadCalls, TSO: 3}, "01 01 6f 53 02 03"},
 		// A node's parent stands as the distance to it.
 		{&Nodes{First: 10, Nodes: []Node{{Parent: 0, Kind: FrameStop, Module: 1, Addr: 0x80}, {Parent: 10, Kind: FrameUpdate, Module: 0, Addr: 1}}},
