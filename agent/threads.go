@@ -21,6 +21,7 @@ func Threads(ctx context.Context, opts Options) (*Summary, error) {
 		if err != nil {
 			return fmt.Errorf("read the threads of process %d (%s): %w", im.PID, filepath.Base(c.target.Path), err)
 		}
+		c.sum.Stood = d.Stood
 		return c.writeDump(im, d)
 	})
 }

@@ -56,6 +56,8 @@ func describe(r control.Request) string {
 		return fmt.Sprintf("a boost of process %d, %d Hz for %.9g s", r.PID, r.Rate, r.For)
 	case r.Command == control.CommandThreads:
 		return "the threads of " + whose(r)
+	case r.Command == control.CommandHeap:
+		return "the heap of " + whose(r)
 	case r.Command == control.CommandSnapshot:
 		return "a snapshot of " + whose(r)
 	}
@@ -106,8 +108,8 @@ func (d *Daemon) answer(peer control.Peer, r control.Request, a *control.Answer)
 			<-done // the pieces are closed
 			return d.pieces(peer, r, a)
 		}
-	case control.CommandThreads:
-		rest, err := d.threads(peer, r, a)
+	case control.CommandThreads, control.CommandHeap:
+		rest, err := d.dump(peer, r, a)
 		if err != nil {
 			a.Error = err.Error()
 		}

@@ -42,9 +42,8 @@ type Options struct {
 	Closed func(path string)
 	// Engines, if not nil, says how sending pieces goes.
 	Engines func() []control.Engine
-	// Dump writes a log of what the threads of a process do now, beside the loop: it may take long. The notes are lines for
-	// who has asked for it.
-	Dump func(context.Context, Dump) (notes []string, err error)
+	// Dump writes a log of what the threads of a process do now, or of its heap, beside the loop: it may take long.
+	Dump func(context.Context, Dump) (Dumped, error)
 	// Ready, if not nil, is called when the control socket answers.
 	Ready func()
 }

@@ -5,5 +5,5 @@
 //
 // One goroutine owns the engine and the processes (daemon.go, processes.go); another closes pieces
 // (close.go). Requests of the control socket are answered by the first (answer.go), but for what takes long: a
-// process of its own reads what threads do (dumps.go).
+// process of its own reads what threads do, or counts a heap (dumps.go).
 package daemon

@@ -17,15 +17,28 @@ import (
 	"ccagent/agent/daemon/control"
 	"ccagent/agent/daemon/segments"
 	"ccagent/agent/procfs"
-	"ccagent/eventlog"
 )
 
-// Dump asks for a log of what the threads of a process do.
+// Dump asks for a log of what the threads of a process do, or of what its heap has.
 type Dump struct {
 	PID  uint32
 	Path string // of the log
+	// Heap is how its heap is counted; nil where its threads are asked for.
+	Heap *Census
 	// NoSource, NoArgs and NoLabels leave out what may be private (control.Request).
 	NoSource, NoArgs, NoLabels bool
+}
+
+// Dumped is what a Dump has taken.
+type Dumped struct {
+	Notes []string      // lines for who has asked for it
+	Stood time.Duration // for how long the process was stopped altogether
+}
+
+// Census is how a heap is counted.
+type Census struct {
+	MaxPause time.Duration // for which the process may be stopped at once; 0 is no bound
+	Wait     time.Duration // for a major collection
 }
 
 const (
@@ -39,11 +52,16 @@ const (
 	// that after one that has failed: for how long the process was stopped is not known then.
 	leastBetween = time.Second
 	afterFailure = 10 * time.Second
+	// defaultPause is for how long a census may stop a process where the request does not say, and longestPause and longestWait bound what it
+	// may say.
+	defaultPause = 5 * time.Millisecond
+	longestPause = time.Minute
+	longestWait  = time.Minute
 )
 
-// dumps bounds how often the threads of processes are read. A process may be stopped for that: so of the time that
+// dumps bounds how often the threads and heaps of processes are read. A process may be stopped for that: so of the time that
 // passes it stands for no larger a part than its measuring may have of its CPU time. Its budget is left alone: a
-// process that stands spends nothing of it, and nobody is to see less of a process since another looks at its threads.
+// process that stands spends nothing of it, and nobody is to see less of a process since another looks into it.
 type dumps struct {
 	dir  string // where logs are until they are passed on
 	made int    // counts them
@@ -80,13 +98,13 @@ func (d *dumps) begin(pid, uid uint32, now time.Time) error {
 	}
 	switch {
 	case being:
-		return fmt.Errorf("the threads of process %d are being read: ask again when that is done", pid)
+		return fmt.Errorf("the threads or the heap of process %d are being read: ask again when that is done", pid)
 	case early:
-		return fmt.Errorf("the threads of process %d were read a moment ago, for which it may have been stopped: ask again in %v", pid, max(next.Sub(now), 10*time.Millisecond).Round(10*time.Millisecond))
+		return fmt.Errorf("the threads or the heap of process %d were read a moment ago, for which it may have been stopped: ask again in %v", pid, max(next.Sub(now), 10*time.Millisecond).Round(10*time.Millisecond))
 	case uid != 0 && theirs > 0:
-		return errors.New("the threads of another process are being read for you: ask again when that is done")
+		return errors.New("the threads or the heap of another process are being read for you: ask again when that is done")
 	case len(d.running) >= maxDumps, uid != 0 && users >= maxDumps-rootsDumps:
-		return fmt.Errorf("the threads of %d processes are being read: ask again when that is done", len(d.running))
+		return fmt.Errorf("threads or heaps of %d processes are being read: ask again when that is done", len(d.running))
 	}
 	if d.running == nil {
 		d.running, d.next = map[uint32]uint32{}, map[uint32]time.Time{}
@@ -111,8 +129,24 @@ func (d *dumps) end(pid uint32, now time.Time, wait time.Duration) {
 	d.next[pid] = now.Add(wait)
 }
 
-// threads has the threads of a process read.
-func (d *Daemon) threads(peer control.Peer, r control.Request, a *control.Answer) (remainder, error) {
+// censusOf is how a request wants a heap to be counted.
+func censusOf(r control.Request) (*Census, error) {
+	c := &Census{MaxPause: defaultPause, Wait: longestWait}
+	if !(r.Wait >= 0 && r.Wait <= longestWait.Seconds()) {
+		return nil, fmt.Errorf("wait for 0 s to %v for a major collection, not for %v s", longestWait, r.Wait)
+	}
+	c.Wait = time.Duration(r.Wait * float64(time.Second))
+	if r.MaxPause != nil {
+		if !(*r.MaxPause >= 0 && *r.MaxPause <= longestPause.Seconds()) {
+			return nil, fmt.Errorf("a pause is up to %v, or 0 for no bound, not %v s", longestPause, *r.MaxPause)
+		}
+		c.MaxPause = time.Duration(*r.MaxPause * float64(time.Second))
+	}
+	return c, nil
+}
+
+// dump has the threads of a process read, or its heap counted.
+func (d *Daemon) dump(peer control.Peer, r control.Request, a *control.Answer) (remainder, error) {
 	if err := d.engine.Drain(); err != nil { // the process may have ended
 		return nil, err
 	}
@@ -123,14 +157,17 @@ func (d *Daemon) threads(peer control.Peer, r control.Request, a *control.Answer
 	if err := mayDump(peer, p.PID); err != nil {
 		return nil, err
 	}
+	how := Dump{PID: p.PID, NoSource: r.NoSource, NoArgs: r.NoArgs || !d.config.Arguments, NoLabels: r.NoLabels}
+	if r.Command == control.CommandHeap {
+		if how.Heap, err = censusOf(r); err != nil {
+			return nil, err
+		}
+	}
 	if err := d.dumps.begin(p.PID, peer.UID, time.Now()); err != nil {
 		return nil, err
 	}
 	d.dumps.made++
-	how := Dump{
-		PID: p.PID, Path: filepath.Join(d.dumps.dir, fmt.Sprintf("%d-%d", p.PID, d.dumps.made)),
-		NoSource: r.NoSource, NoArgs: r.NoArgs || !d.config.Arguments, NoLabels: r.NoLabels,
-	}
+	how.Path = filepath.Join(d.dumps.dir, fmt.Sprintf("%d-%d", p.PID, d.dumps.made))
 	part := p.terms.MaxOverhead
 	return func(ctx context.Context) ([]*os.File, error) {
 		wait := afterFailure
@@ -138,7 +175,7 @@ func (d *Daemon) threads(peer control.Peer, r control.Request, a *control.Answer
 		defer os.Remove(how.Path)
 		ctx, cancel := context.WithTimeoutCause(ctx, dumpPatience, fmt.Errorf("not done within %v", dumpPatience))
 		defer cancel()
-		notes, err := d.opts.Dump(ctx, how)
+		done, err := d.opts.Dump(ctx, how)
 		if err != nil {
 			return nil, err
 		}
@@ -150,13 +187,8 @@ func (d *Daemon) threads(peer control.Peer, r control.Request, a *control.Answer
 		if f == nil {
 			return nil, fmt.Errorf("process %d is not the same any more", how.PID)
 		}
-		stood, err := stoodOf(f)
-		if err != nil {
-			f.Close()
-			return nil, err
-		}
-		wait = restAfter(stood, part)
-		a.Pieces, a.Notes = []string{filepath.Base(how.Path)}, notes
+		wait = restAfter(done.Stood, part)
+		a.Pieces, a.Notes = []string{filepath.Base(how.Path)}, done.Notes
 		return []*os.File{f}, nil
 	}, nil
 }
@@ -211,22 +243,7 @@ func mayDump(peer control.Peer, pid uint32) error {
 		refused = refused || s.UIDs[i] != peer.UID || s.GIDs[i] != s.GIDs[0]
 	}
 	if refused {
-		return fmt.Errorf("process %d has rights that its user has not, or had: root may ask for its threads", pid)
+		return fmt.Errorf("process %d has rights that its user has not, or had: root may ask for that", pid)
 	}
 	return nil
-}
-
-// maxBefore bounds the events that precede a dump in its log.
-const maxBefore = 1 << 16
-
-// stoodOf reads from a dump's log for how long the process was stopped, and leaves the file at its beginning.
-func stoodOf(f *os.File) (time.Duration, error) {
-	r := eventlog.NewReader(f)
-	for n := 0; n < maxBefore && r.Next(); n++ {
-		if e, is := r.Record().Event.(*eventlog.ThreadDump); is {
-			_, err := f.Seek(0, 0)
-			return time.Duration(e.StoodNs), err
-		}
-	}
-	return 0, errors.Join(errors.New("the log has no thread dump"), r.Err())
 }

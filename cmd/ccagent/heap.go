@@ -10,6 +10,8 @@ import (
 	"ccagent/agent"
 	"ccagent/agent/census"
 	"ccagent/agent/config"
+	"ccagent/agent/daemon/control"
+	"ccagent/agent/discovery"
 	"ccagent/eventlog"
 	"ccagent/internal/buildinfo"
 	"ccagent/internal/format"
@@ -22,6 +24,9 @@ func heapCommand() *cobra.Command {
 	var (
 		memory  string
 		noEmbed bool
+		daemon  bool
+		socket  string
+		stood   string
 	)
 	cmd := &cobra.Command{
 		Use:   "heap [flags] PID",
@@ -35,7 +40,14 @@ its stack, on x86-64 only. Which of their words are pointers is not known: garba
 by chance counts as held. With --wait 60s there may be a collection.
 
 What was found is a log with a heap profile of one census: ccview heap FILE shows
-it, and so do tools that read eventlogs. Nothing of what closures hold is in it.`,
+it, and so do tools that read eventlogs. Nothing of what closures hold is in it.
+
+With --daemon the running daemon counts it, and a process may be named by its
+service: users who may ask the daemon need no sudo for processes of their own. It
+looks into one process once a second, or less often where that stops it.`,
+		Example: `  sudo ccagent heap 4711
+  sudo ccagent heap --graph --max-pause 0 4711
+  ccagent heap --daemon -o api.heap.eventlog api`,
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) != 1 {
 				return errors.New("heap: name one process: ccagent heap PID")
@@ -43,12 +55,27 @@ it, and so do tools that read eventlogs. Nothing of what closures hold is in it.
 			return nil
 		},
 		RunE: func(cmd *cobra.Command, args []string) error {
-			var err error
-			if o.PID, err = strconv.Atoi(args[0]); err != nil || o.PID <= 0 {
-				return fmt.Errorf("heap: %q is not a process id", args[0])
-			}
 			if o.Wait < 0 || o.MaxPause < 0 {
 				return errors.New("heap: --wait and --max-pause must not be negative")
+			}
+			if daemon || cmd.Flags().Changed("socket") {
+				switch {
+				case o.User != "":
+					return errors.New("heap: the daemon asks the kernel who you are: leave out --user")
+				case o.Graph:
+					return errors.New("heap: the daemon has no room for a copy of the whole heap, which --graph takes: leave out --daemon")
+				}
+				pause := o.MaxPause.Seconds()
+				r := control.Request{Command: control.CommandHeap, MaxPause: &pause, Wait: o.Wait.Seconds(), NoSource: noEmbed, NoArgs: o.NoArgs, NoLabels: o.NoLabels}
+				r.PID, r.Service = pidOrService(args[0])
+				if o.Output == "" {
+					o.Output = discovery.Clean(args[0]) + ".heap.eventlog"
+				}
+				return daemonHeap(socket, r, o.Output)
+			}
+			var err error
+			if o.PID, err = strconv.Atoi(args[0]); err != nil || o.PID <= 0 {
+				return fmt.Errorf("heap: %q is not a process id; by its service, the daemon finds it (--daemon)", args[0])
 			}
 			if o.GraphMemory, err = config.ParseSize(memory); err != nil {
 				return fmt.Errorf("--graph-memory: %w", err)
@@ -59,6 +86,9 @@ it, and so do tools that read eventlogs. Nothing of what closures hold is in it.
 			attended.Store(true)
 			sum, err := agent.Heap(ctx, o)
 			if err != nil {
+				return err
+			}
+			if err := writeStood(stood, sum.Stops.Sum); err != nil {
 				return err
 			}
 			say("%s", heapLine(sum))
@@ -73,11 +103,14 @@ it, and so do tools that read eventlogs. Nothing of what closures hold is in it.
 		},
 	}
 	fs := cmd.Flags()
-	fs.StringVarP(&o.Output, "output", "o", "", "write the log to `FILE` (default PROG.PID.eventlog)")
+	fs.StringVarP(&o.Output, "output", "o", "", "write the log to `FILE` (default PROG.PID.eventlog; by the daemon PID.heap.eventlog or SERVICE.heap.eventlog)")
 	fs.DurationVar(&o.Wait, "wait", 2*time.Second, "wait `D` for a major collection; of a process that makes none the heap is counted as it is, garbage included")
 	fs.DurationVar(&o.MaxPause, "max-pause", defaultMaxPause, "stop the process for about `D` at the most: of a larger heap, the oldest generation is read while the process runs, or a random part of it, and bands have intervals. 0 is no bound, and exact")
 	fs.BoolVar(&o.Graph, "graph", false, "follow pointers too: what keeps what alive (ccview heap FILE --retained, --path)")
 	fs.StringVar(&memory, "graph-memory", "1GB", "memory `SIZE` that --graph may take for a copy of the heap, and as much for the analysis")
+	fs.BoolVar(&daemon, "daemon", false, "have the running daemon count it, of a PID or SERVICE that it samples")
+	socketFlag(cmd, &socket)
+	stoodFlag(cmd, &stood)
 	fs.BoolVar(&noEmbed, "no-embed-source", false, "leave the text of source files out of the log")
 	fs.BoolVar(&o.NoLabels, "no-labels", false, "leave out what the program calls its threads")
 	fs.BoolVar(&o.NoArgs, "no-args", false, "leave the program's arguments out of the log")

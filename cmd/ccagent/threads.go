@@ -28,6 +28,7 @@ func threadsCommand() *cobra.Command {
 		quiet   bool
 		daemon  bool
 		socket  string
+		stood   string
 		top     int
 	)
 	cmd := &cobra.Command{
@@ -111,6 +112,9 @@ It reads those of one process once a second, or less often where that stops it.`
 			for _, p := range sum.SymbolProblems {
 				say("symbols: %s", p)
 			}
+			if err := writeStood(stood, sum.Stood); err != nil {
+				return err
+			}
 			if quiet { // and nothing is read back
 				return nil
 			}
@@ -134,7 +138,8 @@ It reads those of one process once a second, or less often where that stops it.`
 	fs.IntVar(&top, "top", 0, "groups of threads and queues to print; 0 prints all, with whole stacks (default: what a page holds)")
 	fs.BoolVar(&quiet, "quiet", false, "print nothing: with -o")
 	fs.BoolVar(&daemon, "daemon", false, "have the running daemon read them, of a PID or SERVICE that it samples")
-	fs.StringVar(&socket, "socket", control.Path, "ask the daemon at `PATH`")
+	socketFlag(cmd, &socket)
+	stoodFlag(cmd, &stood)
 	fs.BoolVar(&noEmbed, "no-embed-source", false, "leave the text of source files out of the log")
 	fs.BoolVar(&opts.NoArgs, "no-args", false, "leave the program's arguments out of the log")
 	fs.BoolVar(&opts.NoLabels, "no-labels", false, "leave out what the program calls its threads")

@@ -31,20 +31,25 @@ const (
 	CommandSnapshot = "snapshot"
 	CommandBoost    = "boost"
 	CommandThreads  = "threads"
+	CommandHeap     = "heap"
 )
 
 // Request is what is asked for.
 type Request struct {
 	Version int    `json:"version"`
 	Command string `json:"command"`
-	// PID or Service are of a snapshot and of threads, Last of a snapshot.
+	// PID or Service are of a snapshot, of threads and of a heap, Last of a snapshot.
 	PID     uint32  `json:"pid,omitempty"`
 	Service string  `json:"service,omitempty"`
 	Last    float64 `json:"last_seconds,omitempty"`
 	// PID, Rate, Hz, and For are of a boost; it is ended where For is 0.
 	Rate uint64  `json:"rate,omitempty"`
 	For  float64 `json:"for_seconds,omitempty"`
-	// NoSource, NoArgs and NoLabels leave out of a log of threads what may be private: the text of source files,
+	// MaxPause and Wait are of a heap: for how long the process may be stopped (0 is no bound, nil as it is by default), and for how long to
+	// wait for a major collection.
+	MaxPause *float64 `json:"max_pause_seconds,omitempty"`
+	Wait     float64  `json:"wait_seconds,omitempty"`
+	// NoSource, NoArgs and NoLabels leave out of a log of threads or of a heap what may be private: the text of source files,
 	// the program's arguments, and what it calls its threads.
 	NoSource bool `json:"no_source,omitempty"`
 	NoArgs   bool `json:"no_args,omitempty"`
@@ -62,7 +67,7 @@ type Answer struct {
 	Status    *Status   `json:"status,omitempty"`
 	// Pieces are the names of the files that come with the answer, in their order.
 	Pieces []string `json:"pieces,omitempty"`
-	// Notes are what is to be known of a log of threads.
+	// Notes are what is to be known of a log of threads or of a heap.
 	Notes []string `json:"notes,omitempty"`
 	// SinceUnixNs is when a snapshot's stretch of time begins.
 	SinceUnixNs int64 `json:"since_unix_ns,omitempty"`
