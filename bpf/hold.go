@@ -17,7 +17,8 @@ type Hold struct {
 
 // LoadHold loads the program; it sends the given signal. If it is gated, no thread is sent a
 // signal until Gate has run with a first argument whose lower half is at least least.
-func LoadHold(signal unix.Signal, gated bool, least uint32) (*Hold, error) {
+// multi is set if it is attached by links for many probes.
+func LoadHold(signal unix.Signal, gated bool, least uint32, multi bool) (*Hold, error) {
 	var ns unix.Stat_t
 	if err := unix.Stat("/proc/self/ns/pid", &ns); err != nil {
 		return nil, fmt.Errorf("read own pid namespace: %w; /proc must be mounted", err)
@@ -25,6 +26,11 @@ func LoadHold(signal unix.Signal, gated bool, least uint32) (*Hold, error) {
 	spec, err := loadHold()
 	if err != nil {
 		return nil, fmt.Errorf("read embedded program: %w", err)
+	}
+	if multi {
+		for _, p := range spec.Programs {
+			p.AttachType = ebpf.AttachTraceUprobeMulti
+		}
 	}
 	loaded, err := ebpf.NewCollection(spec)
 	if err != nil {

@@ -10,6 +10,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"ccagent/agent/procfs"
+	"ccagent/agent/uprobe"
 	"ccagent/bpf"
 )
 
@@ -19,7 +20,7 @@ type Point struct {
 	Signal unix.Signal // with which threads are held
 
 	program *bpf.Hold
-	links   []link.Link
+	probes  []*uprobe.Probes
 }
 
 // Gate is the first instruction of a function that is called before a point is reached. A thread
@@ -48,19 +49,21 @@ func newPoint(pid int, path string, offset uint64, gate *Gate, signal unix.Signa
 	if gate != nil {
 		least = gate.Least
 	}
-	program, err := bpf.LoadHold(signal, gate != nil, least)
+	// By links for many probes, where the kernel has them: those for one take CAP_SYS_ADMIN, which the daemon's service does not have.
+	multi := uprobe.Multi()
+	program, err := bpf.LoadHold(signal, gate != nil, least, multi)
 	if err != nil {
 		return nil, err
 	}
 	p := &Point{Signal: signal, program: program}
 	exe, err := link.OpenExecutable(path)
 	put := func(program *ebpf.Program, offset uint64) {
-		var l link.Link
 		if err != nil {
 			return
 		}
-		if l, err = exe.Uprobe("", program, &link.UprobeOptions{Address: offset, PID: pid}); err == nil {
-			p.links = append(p.links, l)
+		var probes *uprobe.Probes
+		if probes, err = uprobe.Put(exe, uint32(pid), program, multi, uprobe.Site{Offset: offset}); err == nil {
+			p.probes = append(p.probes, probes)
 		}
 	}
 	put(program.Program(), offset)
@@ -91,7 +94,7 @@ func (p *Point) Since() uint64 {
 
 // Close takes the probe out, for which the kernel takes a tenth of a second.
 func (p *Point) Close() (err error) {
-	for _, l := range p.links {
+	for _, l := range p.probes {
 		err = errors.Join(err, l.Close())
 	}
 	return errors.Join(err, p.program.Close())

@@ -58,7 +58,7 @@ var inside = map[string][]string{
 	"agent/procfs":   {},
 	"agent/config":   {},
 	"agent/invoker":  {"agent/procfs", "agent/config"},
-	"agent/hold":     {"agent/procfs"},
+	"agent/hold":     {"agent/procfs", "agent/uprobe"},
 	"agent/target":   {"agent/procfs", "agent/invoker", "agent/config", "agent/hold"},
 	"agent/rtsites":  {},
 	"agent/uprobe":   {},
