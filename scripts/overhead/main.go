@@ -4,7 +4,7 @@
 //
 //	overhead [-rounds N] [-hz HZ] -o FILE [-flags "…"]… CCAGENT PROG [ARG…]
 //	overhead -table FILE
-//	overhead -toggle [-halt | -blank] [-pad] [-rounds N] [-seconds S] -o FILE -flags "…" CCAGENT PROG [ARG…]
+//	overhead -toggle [-halt | -blank] [-pad] [-pin] [-rounds N] [-seconds S] -o FILE -flags "…" CCAGENT PROG [ARG…]
 //	overhead -reported FILE
 //
 // The first appends what it measured to FILE; the second prints what is there as a
@@ -18,7 +18,8 @@
 // that shows what a capture without probes and interrupts costs besides its start. With -blank nothing is captured, which shows what
 // the method itself resolves. With -pad a busy loop of the lowest priority (SCHED_IDLE) runs on each CPU all the time: a CPU that never
 // idles need not be woken, which in a virtual machine costs a program that waits a lot more than a capture does, and less as soon as
-// anything else keeps the CPUs awake. The fourth prints what the pieces have cost more beside what the captures say.
+// anything else keeps the CPUs awake. With -pin the program has one CPU, the last: threads that wake each other take less CPU time on one
+// CPU than on two, and which they are on depends on what else runs. The fourth prints what the pieces have cost more beside what the captures say.
 package main
 
 import (
@@ -46,6 +47,7 @@ type options struct {
 	halt    bool
 	blank   bool
 	pad     bool
+	pin     bool
 	ccagent string
 	argv    []string
 }
@@ -73,6 +75,7 @@ func run(args []string, stdout io.Writer) error {
 	fs.BoolVar(&o.halt, "halt", false, "with -toggle: attach once, and stop ccagent in turns")
 	fs.BoolVar(&o.blank, "blank", false, "with -toggle: capture nothing")
 	fs.BoolVar(&o.pad, "pad", false, "with -toggle: keep all CPUs from idling")
+	fs.BoolVar(&o.pin, "pin", false, "with -toggle: run the program on one CPU")
 	table := fs.String("table", "", "print what this file holds")
 	measure := fs.String("measure", "", "run the program and write its times to this file (internal)")
 	event := fs.Uint64("event", 0, "with -measure: under the bare event at this frequency (internal)")

@@ -18,14 +18,11 @@ func pad() (loops []*exec.Cmd, stop func(), err error) {
 			_ = cmd.Wait()
 		}
 	}
-	var cpus unix.CPUSet
-	if err := unix.SchedGetaffinity(0, &cpus); err != nil {
-		return nil, nil, fmt.Errorf("ask for the CPUs: %w", err)
+	cpus, err := ownCPUs()
+	if err != nil {
+		return nil, nil, err
 	}
-	for cpu := range len(cpus) * strconv.IntSize {
-		if !cpus.IsSet(cpu) {
-			continue
-		}
+	for _, cpu := range cpus {
 		cmd := exec.Command("chrt", "--idle", "0", "taskset", "-c", strconv.Itoa(cpu), "sh", "-c", "while :; do :; done")
 		cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: unix.SIGKILL}
 		if err := cmd.Start(); err != nil {
@@ -35,4 +32,18 @@ func pad() (loops []*exec.Cmd, stop func(), err error) {
 		loops = append(loops, cmd)
 	}
 	return loops, stop, nil
+}
+
+// ownCPUs returns the CPUs that this process may use, in order.
+func ownCPUs() (cpus []int, err error) {
+	var set unix.CPUSet
+	if err := unix.SchedGetaffinity(0, &set); err != nil {
+		return nil, fmt.Errorf("ask for the CPUs: %w", err)
+	}
+	for cpu := range len(set) * strconv.IntSize {
+		if set.IsSet(cpu) {
+			cpus = append(cpus, cpu)
+		}
+	}
+	return cpus, nil
 }

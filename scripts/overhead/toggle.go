@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -133,7 +134,15 @@ func toggle(o *options) error {
 		}
 		defer stop()
 	}
-	s, err := startSteady(o.argv)
+	argv := o.argv
+	if o.pin {
+		cpus, err := ownCPUs()
+		if err != nil {
+			return err
+		}
+		argv = append([]string{"taskset", "-c", strconv.Itoa(cpus[len(cpus)-1])}, argv...)
+	}
+	s, err := startSteady(argv)
 	if err != nil {
 		return err
 	}
@@ -160,7 +169,11 @@ func toggle(o *options) error {
 				t.With, err = s.between(begin, time.Now())
 				t.Captured = t.With.Wall
 			default:
-				if msg, err := exec.Command(o.ccagent, attach...).CombinedOutput(); err != nil {
+				if err := os.RemoveAll(log); err != nil {
+					return err
+				}
+				// A capture of no samples fails, but it has a log: threads that hand tokens to each other have no waits but idle ones.
+				if msg, err := exec.Command(o.ccagent, attach...).CombinedOutput(); err != nil && !bytes.Contains(msg, []byte("no sample was taken")) {
 					return fmt.Errorf("run %s %v: %w\n%s", o.ccagent, attach, err, msg)
 				}
 				t.With, err = s.between(begin, time.Now())
@@ -191,7 +204,15 @@ func (o *options) attach(s *steady, log string, more ...string) []string {
 
 // turn is one in which nothing was done.
 func (o *options) turn() turn {
-	return turn{Program: strings.Join(append([]string{filepath.Base(o.argv[0])}, o.argv[1:]...), " "), Flags: o.flags[0]}
+	program := strings.Join(append([]string{filepath.Base(o.argv[0])}, o.argv[1:]...), " ")
+	if o.pin {
+		program += " on one CPU"
+	}
+	flags := o.flags[0]
+	if o.blank {
+		flags = "nothing captured"
+	}
+	return turn{Program: program, Flags: flags}
 }
 
 // settle is for how long program and capture run before they are measured.
