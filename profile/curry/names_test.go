@@ -115,6 +115,8 @@ func TestSearch(t *testing.T) {
 		{"ID", "lookupDecisionID", decisions},
 		{"Basics", "choice", choices},
 		{"Types", "=:=", constraints},
+		{"Types", "=.=", constraints},
+		{"Types", "=.<=", constraints},
 		{"Types", "nfChoice.go", normal},
 		{"Types", "$!!", normal},
 		{"Search", "printDFS", strategies},

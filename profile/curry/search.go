@@ -79,7 +79,6 @@ func Part(module, name string) string {
 	if part := modules[module]; part != "" {
 		return part
 	}
-	name, _ = cut(name)
 	best, length := others, 0
 	for _, f := range functions {
 		for _, start := range f.starts {
