@@ -29,9 +29,7 @@ func dumpBeside(ctx context.Context, d daemon.Dump) (done daemon.Dumped, err err
 	if c := d.Heap; c != nil {
 		what, args = "count the heap", []string{"heap", "--max-pause", c.MaxPause.String(), "--wait", c.Wait.String()}
 	}
-	stood := d.Path + ".stood"
-	defer os.Remove(stood)
-	args = append(args, "-o", d.Path, "--stood-file", stood)
+	args = append(args, "-o", d.Path, "--print-stood")
 	for flag, set := range map[string]bool{"--no-embed-source": d.NoSource, "--no-args": d.NoArgs, "--no-labels": d.NoLabels} {
 		if set {
 			args = append(args, flag)
@@ -41,8 +39,8 @@ func dumpBeside(ctx context.Context, d daemon.Dump) (done daemon.Dumped, err err
 	// The log is to be root's, also where the daemon was started by sudo, whose variables name somebody else.
 	cmd.Env = slices.DeleteFunc(os.Environ(), func(kv string) bool { return strings.HasPrefix(kv, "SUDO_") })
 	cmd.Dir = "/"
-	var said bytes.Buffer
-	cmd.Stderr = &said
+	var said, stood bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &stood, &said
 	cmd.WaitDelay = time.Second // what it has started ends with it
 	err = runBelow(cmd)
 	if cause := context.Cause(ctx); cause != nil {
@@ -55,7 +53,7 @@ func dumpBeside(ctx context.Context, d daemon.Dump) (done daemon.Dumped, err err
 		return done, errors.New(done.Notes[len(done.Notes)-1])
 	}
 	if err == nil {
-		done.Stood, err = readStood(stood)
+		done.Stood, err = time.ParseDuration(strings.TrimSpace(stood.String()))
 	}
 	if err != nil {
 		return done, fmt.Errorf("%s of process %d: %w", what, d.PID, err)
@@ -63,26 +61,10 @@ func dumpBeside(ctx context.Context, d daemon.Dump) (done daemon.Dumped, err err
 	return done, nil
 }
 
-// stoodFlag has a command write to a file, for the daemon, for how long the process was stopped.
-func stoodFlag(cmd *cobra.Command, path *string) {
-	cmd.Flags().StringVar(path, "stood-file", "", "write for how long the process was stopped to `FILE`")
-	_ = cmd.Flags().MarkHidden("stood-file")
-}
-
-// writeStood writes for how long a process was stopped, if it is to be written.
-func writeStood(path string, stood time.Duration) error {
-	if path == "" {
-		return nil
-	}
-	return os.WriteFile(path, []byte(stood.String()), 0o600)
-}
-
-func readStood(path string) (time.Duration, error) {
-	text, err := os.ReadFile(path)
-	if err != nil {
-		return 0, err
-	}
-	return time.ParseDuration(string(text))
+// stoodFlag has a command print, for the daemon, for how long the process was stopped.
+func stoodFlag(cmd *cobra.Command, print *bool) {
+	cmd.Flags().BoolVar(print, "print-stood", false, "print for how long the process was stopped")
+	_ = cmd.Flags().MarkHidden("print-stood")
 }
 
 // runBelow runs a command that ends when this process does, and that the kernel kills first where memory runs out: how much it takes

@@ -26,7 +26,7 @@ func heapCommand() *cobra.Command {
 		noEmbed bool
 		daemon  bool
 		socket  string
-		stood   string
+		stood   bool
 	)
 	cmd := &cobra.Command{
 		Use:   "heap [flags] PID",
@@ -88,8 +88,8 @@ looks into one process once a second, or less often where that stops it.`,
 			if err != nil {
 				return err
 			}
-			if err := writeStood(stood, sum.Stops.Sum); err != nil {
-				return err
+			if stood {
+				fmt.Println(sum.Stops.Sum)
 			}
 			say("%s", heapLine(sum))
 			if g := sum.Graph; g != nil {

@@ -28,7 +28,7 @@ func threadsCommand() *cobra.Command {
 		quiet   bool
 		daemon  bool
 		socket  string
-		stood   string
+		stood   bool
 		top     int
 	)
 	cmd := &cobra.Command{
@@ -112,8 +112,8 @@ It reads those of one process once a second, or less often where that stops it.`
 			for _, p := range sum.SymbolProblems {
 				say("symbols: %s", p)
 			}
-			if err := writeStood(stood, sum.Stood); err != nil {
-				return err
+			if stood {
+				fmt.Println(sum.Stood)
 			}
 			if quiet { // and nothing is read back
 				return nil

@@ -35,7 +35,7 @@ func TestDocumentedFields(t *testing.T) {
 		have := map[string]bool{}
 		logs := [][]string{args[name]}
 		if name == "info" || name == "timeline" { // some fields are of what a run-time system reported
-			logs = append(logs, []string{bands}, []string{"growing.eventlog"})
+			logs = append(logs, []string{bands}, []string{"growing.eventlog"}, []string{"twice.eventlog"})
 		}
 		if name == "ccs" {
 			logs = append(logs, []string{"--costs", "run.eventlog"})

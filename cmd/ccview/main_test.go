@@ -43,7 +43,7 @@ func setup(m *testing.M) int {
 	}
 	whole := logtest.NBody().End()
 	for name, data := range map[string][]byte{
-		"run.eventlog": whole, "blocks.eventlog": logtest.Allocated().End(), "graph.eventlog": logtest.Retaining().End(), "growing.eventlog": logtest.Growing().End(), "drawn.eventlog": logtest.Drawn().End(), "divided.eventlog": logtest.Divided().End(), "cut.eventlog": whole[:len(whole)-len(whole)/3], "raw.eventlog": logtest.NBody().EndAbruptly(false), "bare.eventlog": bareLog(),
+		"run.eventlog": whole, "blocks.eventlog": logtest.Allocated().End(), "graph.eventlog": logtest.Retaining().End(), "growing.eventlog": logtest.Growing().End(), "drawn.eventlog": logtest.Drawn().End(), "divided.eventlog": logtest.Divided().End(), "twice.eventlog": logtest.Twice().End(), "cut.eventlog": whole[:len(whole)-len(whole)/3], "raw.eventlog": logtest.NBody().EndAbruptly(false), "bare.eventlog": bareLog(),
 		"none.eventlog": []byte("no log"), "empty": {}, "header": whole[:200], "text": []byte("not a log at all, but long enough to have been one\n"),
 	} {
 		if err := os.WriteFile(filepath.Join(dir, name), data, 0o600); err != nil {

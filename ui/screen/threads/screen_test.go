@@ -7,7 +7,6 @@ import (
 
 	"ccagent/eventlog"
 	"ccagent/profile"
-	logcolumns "ccagent/profile/columns"
 	"ccagent/profile/logtest"
 	"ccagent/ui/internal/screentest"
 	"ccagent/ui/keymap"
@@ -45,17 +44,7 @@ func log(t testing.TB) *profile.Profile {
 
 // What became of sparks, and what was evaluated twice, stands above the threads.
 func TestDrawNotes(t *testing.T) {
-	l := logtest.New()
-	l.Write(0, &eventlog.EventDef{Index: 1, Requested: logcolumns.Duplicated, Granted: logcolumns.Duplicated, Unit: "ns"})
-	node := l.Stack(l.Block(l.Binding("main", "M", "f", 0)))
-	for i := range uint64(400) {
-		l.SampleOf(i, eventlog.Sample{Weight: 1000, Node: node, TSO: 7})
-		if i%4 == 0 {
-			l.SampleOf(i, eventlog.Sample{Event: 1, Weight: 1000, Node: node, TSO: 7})
-		}
-	}
-	l.Write(400, &eventlog.Sparks{Created: 900, Dud: 100, Converted: 600, Fizzled: 300})
-	p, err := profile.Load(bytes.NewReader(l.End()))
+	p, err := profile.Load(bytes.NewReader(logtest.Twice().End()))
 	if err != nil {
 		t.Fatal(err)
 	}
