@@ -107,8 +107,8 @@ type Sampler struct {
 	others   []*ebpf.Program
 	// transactions says which events note transactions; nil if none does.
 	transactions func(event int) bool
-	thunks       func(event int) bool // likewise, which record the thunks that are evaluated
-	epoch        uint32               // counts the changes of layouts and regions
+	thunks       thunkEvent
+	epoch        uint32 // counts the changes of layouts and regions
 }
 
 // kernelTypes are the kernel's types, once. Reading them takes longer than loading a small program.
@@ -232,8 +232,8 @@ func (s *Sampler) program(name string, event int, adapt adapt) (*ebpf.Program, e
 	if s.transactions != nil && s.transactions(event) {
 		err = errors.Join(err, set(samplerVarWithTransactions, uint8(1)))
 	}
-	if s.thunks != nil && s.thunks(event) {
-		err = errors.Join(err, set(samplerVarWithThunks, uint8(1)))
+	if s.thunks.of != nil && s.thunks.of(event) {
+		err = errors.Join(err, set(samplerVarThunkEvent, uint16(s.thunks.event)))
 	}
 	if ns := s.config.PIDNamespace; ns != nil {
 		err = errors.Join(err, set(samplerVarPidnsIno, ns.Ino))

@@ -551,12 +551,12 @@ const (
 	samplerVarMaxFrames              = "max_frames"
 	samplerVarOnlyBoosted            = "only_boosted"
 	samplerVarPidnsIno               = "pidns_ino"
+	samplerVarThunkEvent             = "thunk_event"
 	samplerVarTickNs                 = "tick_ns"
 	samplerVarTickRegs               = "tick_regs"
 	samplerVarTickShare              = "tick_share"
 	samplerVarTickTimer              = "tick_timer"
 	samplerVarWithAge                = "with_age"
-	samplerVarWithThunks             = "with_thunks"
 	samplerVarWithTransactions       = "with_transactions"
 )
 
@@ -671,12 +671,12 @@ type samplerVariableSpecs struct {
 	MaxFrames              *ebpf.VariableSpec `ebpf:"max_frames"`
 	OnlyBoosted            *ebpf.VariableSpec `ebpf:"only_boosted"`
 	PidnsIno               *ebpf.VariableSpec `ebpf:"pidns_ino"`
+	ThunkEvent             *ebpf.VariableSpec `ebpf:"thunk_event"`
 	TickNs                 *ebpf.VariableSpec `ebpf:"tick_ns"`
 	TickRegs               *ebpf.VariableSpec `ebpf:"tick_regs"`
 	TickShare              *ebpf.VariableSpec `ebpf:"tick_share"`
 	TickTimer              *ebpf.VariableSpec `ebpf:"tick_timer"`
 	WithAge                *ebpf.VariableSpec `ebpf:"with_age"`
-	WithThunks             *ebpf.VariableSpec `ebpf:"with_thunks"`
 	WithTransactions       *ebpf.VariableSpec `ebpf:"with_transactions"`
 }
 
@@ -777,12 +777,12 @@ type samplerVariables struct {
 	MaxFrames              *ebpf.Variable `ebpf:"max_frames"`
 	OnlyBoosted            *ebpf.Variable `ebpf:"only_boosted"`
 	PidnsIno               *ebpf.Variable `ebpf:"pidns_ino"`
+	ThunkEvent             *ebpf.Variable `ebpf:"thunk_event"`
 	TickNs                 *ebpf.Variable `ebpf:"tick_ns"`
 	TickRegs               *ebpf.Variable `ebpf:"tick_regs"`
 	TickShare              *ebpf.Variable `ebpf:"tick_share"`
 	TickTimer              *ebpf.Variable `ebpf:"tick_timer"`
 	WithAge                *ebpf.Variable `ebpf:"with_age"`
-	WithThunks             *ebpf.Variable `ebpf:"with_thunks"`
 	WithTransactions       *ebpf.Variable `ebpf:"with_transactions"`
 }
 

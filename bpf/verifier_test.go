@@ -36,8 +36,8 @@ func TestVerifierCost(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, part := range []string{samplerVarWithTransactions, samplerVarWithThunks, samplerVarKernelStacks} {
-		if err := spec.Variables[part].Set(uint8(1)); err != nil {
+	for part, value := range map[string]any{samplerVarWithTransactions: uint8(1), samplerVarKernelStacks: uint8(1), samplerVarThunkEvent: uint16(1)} {
+		if err := spec.Variables[part].Set(value); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -1,8 +1,10 @@
 package duplicated
 
 import (
+	"errors"
 	"fmt"
 	"math"
+	"slices"
 	"time"
 
 	"ccagent/agent/process"
@@ -40,7 +42,6 @@ type duplicated struct {
 	waits  []*sample         // samples of CPU time, in the order in which they were taken
 	newest map[thread]*sample
 	time   uint64 // of the last record
-	ending bool
 }
 
 // site is where a run-time system has its count of collections.
@@ -59,6 +60,7 @@ type thread struct{ pid, tid uint32 }
 
 // sample is a sample of CPU time that waits for its weight, and for the next samples of other threads.
 type sample struct {
+	of      thread
 	im      *process.Image
 	time    uint64
 	written *eventlog.Sample // nil once it was written, and copied
@@ -71,7 +73,7 @@ func open(h *source.Host, asked []*source.Event, _ source.Need) source.Source {
 	if len(asked) == 0 {
 		return nil
 	}
-	h.Walker.RecordThunks(func(event int) bool { return h.CPUTime != nil && event == int(h.CPUTime.Def.Index) })
+	h.Walker.RecordThunks(int(asked[0].Def.Index), func(event int) bool { return h.CPUTime != nil && event == int(h.CPUTime.Def.Index) })
 	return &duplicated{
 		host: h, event: asked[0], sites: map[*process.Module]site{}, images: map[uint32]*image{}, newest: map[thread]*sample{},
 	}
@@ -140,9 +142,9 @@ func (d *duplicated) Annotate(im *process.Image, r *perf.Sample, e *eventlog.Sam
 	if d.images[im.Incarnation] == nil || len(d.waits) >= mostWaiting {
 		return nil
 	}
-	s := &sample{im: im, time: r.Time, written: e}
+	s := &sample{of: thread{r.Pid, r.Tid}, im: im, time: r.Time, written: e}
 	d.waits = append(d.waits, s)
-	d.newest[thread{r.Pid, r.Tid}] = s
+	d.newest[s.of] = s
 	return nil
 }
 
@@ -174,31 +176,42 @@ func (d *duplicated) Consume(r *perf.Sample) error {
 	return nil
 }
 
-// Written notes a sample's weight.
+// Written notes a sample's weight. Samples of clocks get theirs once a second, when all that has happened by then was consumed, and before
+// the log may be exchanged for another, in which their stacks are not; so nothing is waited for then.
 func (d *duplicated) Written(_ *process.Image, _ uint64, e *eventlog.Sample) error {
 	if e.Event != d.host.CPUTime.Def.Index {
 		return nil
 	}
-	for _, s := range d.waits {
-		if s.written == e {
-			s.copied, s.written = *e, nil
-			break
+	at := slices.IndexFunc(d.waits, func(s *sample) bool { return s.written == e })
+	if at < 0 {
+		return nil
+	}
+	for _, s := range d.waits[:at] { // they are written in order: those that were not will not be
+		if s.written != nil {
+			s.written, s.among = nil, nil
 		}
 	}
-	return d.settle()
+	d.waits[at].copied, d.waits[at].written = *e, nil
+	if d.host.CPUTime.Def.Unit == "ns" {
+		return d.settle(0)
+	}
+	return nil
 }
 
-// patience is for how long a sample waits for others that are taken after it: two at the lowest rate.
+// patience is for how long a sample that has its weight at once waits for others that are taken after it: two at the lowest rate.
 const patience = 10 * time.Millisecond
 
-// settle writes what samples that have waited long enough come to.
-func (d *duplicated) settle() error {
+// settle writes what samples come to that have their weights, and have waited for so long.
+func (d *duplicated) settle(patience time.Duration) error {
 	n := 0
 	for _, s := range d.waits {
-		if s.written != nil || !d.ending && s.time+uint64(patience) > d.time {
+		if s.written != nil || s.time+uint64(patience) > d.time {
 			break
 		}
 		n++
+		if d.newest[s.of] == s {
+			delete(d.newest, s.of)
+		}
 		if err := d.write(s); err != nil {
 			return err
 		}
@@ -224,10 +237,7 @@ func (d *duplicated) write(s *sample) error {
 }
 
 // Throttle writes what has waited long enough.
-func (d *duplicated) Throttle(source.Use) error { return d.settle() }
+func (d *duplicated) Throttle(source.Use) error { return d.settle(patience) }
 
-// Finish writes the samples that are left as soon as they have their weights.
-func (d *duplicated) Finish(uint64) error {
-	d.ending = true
-	return d.settle()
-}
+// Account writes all that has its weight: the log may be exchanged for another then.
+func (d *duplicated) Account() error { return errors.Join(d.settle(0), d.host.Lost(d.event)) }

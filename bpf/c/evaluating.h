@@ -14,8 +14,8 @@
 #define INNER_THUNKS (MAX_THUNKS / 2)
 #define MAX_THUNK_FRAMES 1024
 
-// Set by user space before loading on_event for an event of CPU time.
-const volatile u8 with_thunks = 0;
+// The event whose records these are; set by user space before loading on_event for an event of CPU time.
+const volatile u16 thunk_event = NO_EVENT;
 
 // owner_state says whether a black hole with that owner, a TSO or a queue of threads that wait for one, is the sample's thread's.
 INLINE u32 owner_state(struct walker *k, u64 owner)

@@ -290,6 +290,7 @@ struct transaction_account {
 };
 
 #define MAX_EVENTS 64
+#define NO_EVENT 0xffff
 
 // thread_state is what is known of an OS thread that was seen running Haskell code.
 struct thread_state {

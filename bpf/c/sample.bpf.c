@@ -183,13 +183,15 @@ static NOINLINE int enter_user(struct walk *w)
 	return 1;
 }
 
-INLINE void count_lost(void)
+INLINE void count_lost_of(u32 event)
 {
-	u32 event = event_index & (MAX_EVENTS - 1);
+	event &= MAX_EVENTS - 1;
 	u64 *n = bpf_map_lookup_elem(&lost, &event);
 	if (n)
 		++*n;
 }
+
+INLINE void count_lost(void) { count_lost_of(event_index); }
 
 INLINE void emit(struct walk *w)
 {
@@ -344,7 +346,7 @@ INLINE void send_evaluating(struct walk *w)
 	w->header.record = RECORD_EVALUATING;
 	w->header.frame_count = w->frame_count;
 	if (bpf_ringbuf_output(&samples, &w->header, sizeof(w->header) + bytes, BPF_RB_NO_WAKEUP))
-		count_lost();
+		count_lost_of(thunk_event);
 }
 
 // note_running keeps where the capability is on which a thread was seen running, for the counts of a
@@ -371,7 +373,7 @@ INLINE void walk_and_send(struct walk *w)
 	if (w->base && w->layout.n_capabilities && !w->layout.capabilities)
 		note_running(w);
 	emit(w);
-	if (with_thunks && w->top)
+	if (thunk_event != NO_EVENT && w->top)
 		send_evaluating(w);
 	if (w->haskell && w->layout.tso_label)
 		send_label(w);
