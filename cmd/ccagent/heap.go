@@ -89,7 +89,7 @@ looks into one process once a second, or less often where that stops it.`,
 				return err
 			}
 			if stood {
-				fmt.Println(sum.Stops.Sum)
+				fmt.Fprintln(cmd.OutOrStdout(), sum.Stops.Sum)
 			}
 			say("%s", heapLine(sum))
 			if g := sum.Graph; g != nil {

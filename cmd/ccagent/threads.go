@@ -113,7 +113,7 @@ It reads those of one process once a second, or less often where that stops it.`
 				say("symbols: %s", p)
 			}
 			if stood {
-				fmt.Println(sum.Stood)
+				fmt.Fprintln(cmd.OutOrStdout(), sum.Stood)
 			}
 			if quiet { // and nothing is read back
 				return nil
