@@ -28,7 +28,7 @@ func grant(asked string, _ perf.Rate) (*source.Event, bool, error) {
 }
 
 func known() []source.Known {
-	return []source.Known{{Name: name, Unit: "ns", About: "CPU time of evaluating what another thread evaluates too (estimated)"}}
+	return []source.Known{{Name: name, Unit: "ns", About: "evaluation that is done twice"}}
 }
 
 // duplicated is the source of evaluations that are done twice in all processes of a capture.
