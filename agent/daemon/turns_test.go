@@ -7,7 +7,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// A change is told once until the next turn, however many there are; those that come meanwhile are told after it.
+// Changes wake the loop once before a turn, however many there are; those that come during the turn wake it after it.
 func TestTurnsTellChanges(t *testing.T) {
 	var fds, writers []int
 	for range 2 {

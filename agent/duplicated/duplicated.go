@@ -112,7 +112,7 @@ func (d *duplicated) fail(err error) {
 // Unavailable is why the first process cannot be measured.
 func (d *duplicated) Unavailable() error { return d.failed }
 
-// Prepare gives the walker what it needs to tell collections apart.
+// Prepare adds to the layout where the run-time system counts its collections, which the walker sends with each record.
 func (d *duplicated) Prepare(im *process.Image) {
 	if at, ok := d.find(im); ok {
 		im.Layout.Stats = at

@@ -125,22 +125,30 @@ func keepDump(log *io.SectionReader, output string) error {
 	return err
 }
 
-// daemonThreads shows what the daemon has read, and keeps it as a log if output is not empty.
-func daemonThreads(socket string, r control.Request, output string, show func(*profile.Profile) error) error {
+// takeDump asks the daemon for a log, and keeps it in a file if output is not empty. The caller calls done when it has read the log.
+func takeDump(socket string, r control.Request, output string) (log *io.SectionReader, done func(), err error) {
 	a, files, err := ask(socket, r)
 	if err != nil {
-		return err
+		return nil, nil, err
 	}
-	defer closeAll(files)
-	log, err := dumpOf(a, files)
+	done = func() { closeAll(files) }
+	if log, err = dumpOf(a, files); err == nil && output != "" {
+		err = keepDump(log, output)
+	}
+	if err != nil {
+		done()
+		return nil, nil, err
+	}
+	return log, done, nil
+}
+
+// daemonThreads shows what the daemon has read, and keeps it as a log if output is not empty.
+func daemonThreads(socket string, r control.Request, output string, show func(*profile.Profile) error) error {
+	log, done, err := takeDump(socket, r, output)
 	if err != nil {
 		return err
 	}
-	if output != "" {
-		if err := keepDump(log, output); err != nil {
-			return err
-		}
-	}
+	defer done()
 	p, err := profile.Load(log)
 	if err != nil {
 		return fmt.Errorf("read the dump: %w", err)
@@ -154,18 +162,11 @@ func daemonThreads(socket string, r control.Request, output string, show func(*p
 
 // daemonHeap keeps the log of a census that the daemon has taken.
 func daemonHeap(socket string, r control.Request, output string) error {
-	a, files, err := ask(socket, r)
+	_, done, err := takeDump(socket, r, output)
 	if err != nil {
 		return err
 	}
-	defer closeAll(files)
-	log, err := dumpOf(a, files)
-	if err != nil {
-		return err
-	}
-	if err := keepDump(log, output); err != nil {
-		return err
-	}
+	done()
 	say("%s", output)
 	return nil
 }
