@@ -33,7 +33,7 @@ type opened struct {
 const worthKeeping = 1 << 20
 
 // foundName is what that is kept as. How much is read depends on the memory.
-func (r *run) foundName() string { return fmt.Sprintf("ccagent found in symbols 2, %d", r.job.Memory) }
+func (r *run) foundName() string { return fmt.Sprintf("ccagent found in symbols 3, %d", r.job.Memory) }
 
 // module resolves one module.
 func (r *run) module(ctx context.Context, mod *Module) error {

@@ -19,6 +19,7 @@ import (
 	"ccagent/symbolize/evidence"
 	"ccagent/symbolize/gccode"
 	"ccagent/symbolize/hsname"
+	"ccagent/symbolize/modulecode"
 )
 
 // Evidence is a module's symbol table as evidence.
@@ -31,6 +32,7 @@ type Evidence struct {
 	c     cfi.Ranges // what a C compiler made; see isC
 	cRead bool
 	gc    func() gccode.Collector // the collector's part of it
+	homes func() *modulecode.Map  // whose the Haskell code is where no symbol says it
 
 	// Procedures after those of the symbols, which are numbered in the order of the
 	// table.
@@ -47,10 +49,11 @@ type further struct {
 var _ evidence.Evidence = (*Evidence)(nil)
 
 // New makes evidence of a module's symbols. memory bounds, in bytes, what is read of its
-// unwinding information. Once ctx is done the collector is not looked for.
+// unwinding information. Once ctx is done neither the collector nor modules are looked for.
 func New(ctx context.Context, t *Table, f *elffile.File, info *binary.Info, memory uint64) *Evidence {
 	e := &Evidence{Table: t, elf: f, info: info, memory: memory, numbers: map[further]evidence.ProcID{}}
 	e.gc = sync.OnceValue(func() gccode.Collector { return e.collector(ctx) })
+	e.homes = sync.OnceValue(func() *modulecode.Map { return e.modules(ctx) })
 	return e
 }
 
@@ -92,6 +95,9 @@ func (e *Evidence) nameless(addr uint64) (lo, hi uint64) {
 	for _, ranges := range []cfi.Ranges{e.functions(), gc.Code, gc.Locks} {
 		r := ranges.Around(addr)
 		lo, hi = max(lo, r.Lo), min(hi, r.Hi)
+	}
+	if e.ownHaskell(addr) {
+		return e.homes().Around(addr, lo, hi)
 	}
 	return lo, hi
 }
@@ -176,13 +182,12 @@ func (e *Evidence) around(next int, addr uint64) (evidence.Code, bool) {
 		return evidence.Code{Category: before.Category}, true
 	case !e.info.GHC:
 		return evidence.Code{Category: eventlog.CategoryForeign}, true
-	case e.text(addr) && !e.isC(addr) && !(e.info.RTS && e.info.Library):
-		// No symbols are near, as in stripped programs. GHC writes no unwinding information
-		// that C compilers write.
-		id := e.unnamed(further{name: NamelessHaskell}, evidence.Procedure{
-			Kind: evidence.Stretch, Path: NamelessHaskell, Category: eventlog.CategoryHaskell,
+	case e.ownHaskell(addr):
+		owner, q := e.home(addr)
+		id := e.unnamed(further{owner, NamelessHaskell}, evidence.Procedure{
+			Kind: evidence.Stretch, Owner: owner, Path: NamelessHaskell, Category: eventlog.CategoryHaskell,
 		})
-		return evidence.Code{Proc: id, Quality: eventlog.QualityNear, Category: eventlog.CategoryHaskell}, true
+		return evidence.Code{Proc: id, Quality: q, Category: eventlog.CategoryHaskell}, true
 	case e.isC(addr):
 		// The run-time system's, or a library's: without a name its category is
 		// unknown.
@@ -204,6 +209,42 @@ const (
 	NamelessRTS     = "(run-time system's C code without symbols)"
 	NamelessHaskell = "(Haskell code without symbols)"
 )
+
+// ownHaskell reports whether an address that no symbol is near, as in stripped programs, is in Haskell code:
+// GHC writes no unwinding information that C compilers write.
+func (e *Evidence) ownHaskell(addr uint64) bool {
+	return e.text(addr) && !e.isC(addr) && !(e.info.RTS && e.info.Library)
+}
+
+// home says whose such code is, as far as it is known: of one module, or of one of several that are linked one after the
+// other, "Data.Map.Internal to Data.Set".
+func (e *Evidence) home(addr uint64) (evidence.Owner, eventlog.Quality) {
+	h, ok := e.homes().At(addr)
+	if !ok {
+		return evidence.Owner{}, eventlog.QualityNear
+	}
+	owner := evidence.Owner{Package: hsname.PackageOf(h.Unit), Module: h.Last.Name}
+	switch {
+	case h.First.Name == "":
+		owner.Module = "up to " + h.Last.Name
+	case !h.Known():
+		owner.Module = h.First.Name + " to " + h.Last.Name
+	}
+	return owner, eventlog.QualityExact
+}
+
+// modules finds whose code it is where no symbol says it.
+func (e *Evidence) modules(ctx context.Context) *modulecode.Map {
+	if known := e.found.modules; known != nil {
+		return known
+	}
+	m, err := modulecode.Find(ctx, e.elf, e.info.Profiled())
+	if err != nil {
+		return &modulecode.Map{} // a file that ends before its data do, or ctx is done
+	}
+	e.found.modules, e.found.fresh = m, true
+	return m
+}
 
 // crtCode is more than what functions without a size that begin a program take: those of the C
 // compiler's start files, of which frame_dummy is the last.

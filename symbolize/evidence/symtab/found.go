@@ -8,6 +8,7 @@ import (
 
 	"ccagent/symbolize/cfi"
 	"ccagent/symbolize/gccode"
+	"ccagent/symbolize/modulecode"
 )
 
 // found is what takes long to find in a large file; nil where it was not sought. It can be kept
@@ -16,6 +17,7 @@ type found struct {
 	classes   map[string]bool   // see Table.IsClass
 	collector *gccode.Collector // see Evidence.collector
 	named     *bool             // the collector's functions have names, see there
+	modules   *modulecode.Map   // see Evidence.modules
 	defined   hashes            // of all names, see Table.Defines
 	fresh     bool              // not all of it was kept
 }
@@ -26,6 +28,7 @@ const (
 	partCollector = "collector"
 	partLocks     = "locks"
 	partNamed     = "named"   // a byte, 1 or 0
+	partModules   = "modules" // see modulecode.Map
 	partDefined   = "defined" // see hashes
 	partOrder     = "order"   // see encodeOrder
 )
@@ -46,6 +49,9 @@ func (t *Table) Recall(parts map[string][]byte) {
 	if b := parts[partNamed]; len(b) == 1 {
 		named := b[0] != 0
 		t.found.named = &named
+	}
+	if b, sought := parts[partModules]; sought {
+		t.found.modules = modulecode.Decode(b)
 	}
 	t.found.defined = decodeHashes(parts[partDefined])
 }
@@ -71,6 +77,9 @@ func (t *Table) Found() map[string][]byte {
 		if *named {
 			parts[partNamed][0] = 1
 		}
+	}
+	if t.found.modules != nil {
+		parts[partModules] = t.found.modules.Encode()
 	}
 	switch {
 	case t.found.defined != nil:
