@@ -63,7 +63,7 @@ func (c *capture) warnAboutBinary(im *process.Image, assumed bool) {
 	case !exe.GHC:
 	case !exe.HasSymtab && (exe.HasMiniDebug || c.hasDebugFile(im.Exe)):
 	case !exe.HasSymtab:
-		c.log.Warn(fmt.Sprintf("%s is stripped: code without debug information will have no names; install it unstripped (cabal: --disable-executable-stripping)", im.Exe.Path))
+		c.log.Warn(fmt.Sprintf("%s is stripped: its Haskell code will be known by module at most, other code will have no names; install it unstripped (cabal: --disable-executable-stripping)", im.Exe.Path))
 	case !exe.HasNotes && !exe.HasIPE: // with a map the symboliser reports what is missing
 		c.log.Warn(fmt.Sprintf("%s has no source notes: names will be those of compiled code; build it with ghc -g3 (see ccagent doctor %s)", im.Exe.Path, im.Exe.Path))
 	}

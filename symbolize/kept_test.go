@@ -33,6 +33,7 @@ func TestKeptSymbols(t *testing.T) {
 	}{
 		{"notes", "example", testprog.Options{}},
 		{"symbols", "rev", testprog.Options{NoDebug: true}},
+		{"stripped", "rev", testprog.Options{Release: "9.6.6", NoDebug: true, Strip: true}},
 		{"C with lines", "ffi", testprog.Options{}},
 		{"info table map", "example", testprog.Options{Release: "9.6.6", NoDebug: true, Flags: []string{"-finfo-table-map"}}},
 	} {

@@ -214,7 +214,7 @@ func symbols(b *binary.Info) Check {
 	if b.HasMiniDebug {
 		return Check{Name: "symbols", Status: OK, Detail: "stripped, but for those of functions in .gnu_debugdata"}
 	}
-	return Check{Name: "symbols", Status: Warning, Detail: "stripped: library and C code will have no names", Fix: fixStripped}
+	return Check{Name: "symbols", Status: Warning, Detail: "stripped: Haskell code will be known by module at most, C code will have no names", Fix: fixStripped}
 }
 
 func notes(b *binary.Info) Check {

@@ -201,7 +201,7 @@ func row(p *profile.Profile, c *columns.Closure, isUnread bool) Row {
 		if name == "" {
 			return Row{Name: "(constructor without a name)", Kind: "constructor"}
 		}
-		r := Row{Name: name, Kind: "constructor", Module: module, Package: pkg}
+		r := Row{Name: name, Kind: "constructor", Module: module, Package: ghc.PackageOf(pkg)}
 		if p.IsCurry() {
 			r.Module, r.Name, r.Role = curryConstructor(module, name)
 			r.haskell = module

@@ -119,7 +119,7 @@ func (b *Info) SharedPackages(program string) map[string]string {
 			continue
 		}
 		if path := b.lookUp(program, lib); path != "" {
-			files[hsname.PackageOf(l.Unit)] = path
+			files[ghc.PackageOf(l.Unit)] = path
 		}
 	}
 	return files

@@ -97,7 +97,7 @@ func Parse(symbol string) (Name, bool) {
 		if !ok || unit == "" {
 			return Name{}, false
 		}
-		n.Unit, n.Package = unit, PackageOf(unit)
+		n.Unit, n.Package = unit, ghc.PackageOf(unit)
 		parts = parts[2:]
 	default:
 		return Name{}, false
@@ -134,23 +134,6 @@ func moduleName(s string, out *string) bool {
 	}
 	*out = m
 	return true
-}
-
-var (
-	unitVersion = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^(.+?-[0-9]+(?:\.[0-9]+)*)(?:-.*)?$`) })
-	unitHash    = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^(.+)-[0-9A-Za-z]{16,64}$`) })
-)
-
-// PackageOf drops the build's hash from a unit id: "containers-0.6.5.1-1Xb…"
-// is "containers-0.6.5.1". Version numbers stay where GHC gives them.
-func PackageOf(unit string) string {
-	if m := unitVersion().FindStringSubmatch(unit); m != nil {
-		return m[1]
-	}
-	if m := unitHash().FindStringSubmatch(unit); m != nil {
-		return m[1]
-	}
-	return unit
 }
 
 // Linkage is the linkage name of a binding, without its suffix: the opposite of Parse.

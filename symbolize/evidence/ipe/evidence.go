@@ -15,7 +15,6 @@ import (
 	"ccagent/symbolize/elffile"
 	"ccagent/symbolize/evidence"
 	"ccagent/symbolize/evidence/symtab"
-	"ccagent/symbolize/hsname"
 	"ccagent/symbolize/sources"
 )
 
@@ -200,7 +199,7 @@ func (v *Evidence) position(e *Entry) evidence.Position {
 func (e *Entry) owner() *evidence.Owner {
 	o := &evidence.Owner{Package: "main", Module: e.Module}
 	if e.Unit != "" { // before GHC 9.10 the map has no units
-		o.Package = hsname.PackageOf(e.Unit)
+		o.Package = ghc.PackageOf(e.Unit)
 	}
 	return o
 }

@@ -13,6 +13,7 @@ import (
 	"sync"
 
 	"ccagent/eventlog"
+	"ccagent/internal/ghc"
 	"ccagent/symbolize/binary"
 	"ccagent/symbolize/cfi"
 	"ccagent/symbolize/elffile"
@@ -223,7 +224,7 @@ func (e *Evidence) home(addr uint64) (evidence.Owner, eventlog.Quality) {
 	if !ok {
 		return evidence.Owner{}, eventlog.QualityNear
 	}
-	owner := evidence.Owner{Package: hsname.PackageOf(h.Unit), Module: h.Last.Name}
+	owner := evidence.Owner{Package: ghc.PackageOf(h.Unit), Module: h.Last.Name}
 	switch {
 	case h.First.Name == "":
 		owner.Module = "up to " + h.Last.Name
