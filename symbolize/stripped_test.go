@@ -93,7 +93,7 @@ func TestStrippedHaskell(t *testing.T) {
 				t.Errorf("%v is said to be of package %s", want, b.Package)
 			}
 		}
-		if b.Name != symtab.NamelessHaskell || b.Module == "" || strings.Contains(b.Module, " ") {
+		if b.Name != symtab.NamelessOf || b.Module == "" || strings.Contains(b.Module, " ") {
 			continue
 		}
 		known++

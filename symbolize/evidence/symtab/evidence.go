@@ -185,9 +185,11 @@ func (e *Evidence) around(next int, addr uint64) (evidence.Code, bool) {
 		return evidence.Code{Category: eventlog.CategoryForeign}, true
 	case e.ownHaskell(addr):
 		owner, q := e.home(addr)
-		id := e.unnamed(further{owner, NamelessHaskell}, evidence.Procedure{
-			Kind: evidence.Stretch, Owner: owner, Path: NamelessHaskell, Category: eventlog.CategoryHaskell,
-		})
+		name := NamelessHaskell
+		if owner.Module != "" {
+			name = NamelessOf
+		}
+		id := e.unnamed(further{owner, name}, evidence.Procedure{Kind: evidence.Stretch, Owner: owner, Path: name, Category: eventlog.CategoryHaskell})
 		return evidence.Code{Proc: id, Quality: q, Category: eventlog.CategoryHaskell}, true
 	case e.isC(addr):
 		// The run-time system's, or a library's: without a name its category is
@@ -209,6 +211,7 @@ const (
 	NamelessGC      = "(garbage collector's C code without symbols)"
 	NamelessRTS     = "(run-time system's C code without symbols)"
 	NamelessHaskell = "(Haskell code without symbols)"
+	NamelessOf      = "(no symbols)" // behind the module that it is known to be of
 )
 
 // ownHaskell reports whether an address that no symbol is near, as in stripped programs, is in Haskell code:
