@@ -32,6 +32,7 @@ type meter struct {
 	// charged and handled are of what was charged to sources: handling, and what each had.
 	charged uint64
 	handled []uint64
+	filled  uint64 // CPU time of the target for which the budget was filled, ns
 	logged  totals // as last written to the log
 }
 
@@ -94,6 +95,8 @@ func (m *meter) throttle() error {
 	if target > settled {
 		m.host.Budget.Costs.Refresh()
 	}
+	m.host.Budget.Pass(float64(target - m.filled))
+	m.filled = target
 	var all float64
 	for i, s := range m.sources {
 		cost, err := s.Cost()

@@ -27,6 +27,9 @@ type Bucket struct {
 	// within is the bucket of many, one of which this is; nil if there is none. Nothing may be spent
 	// while either is in debt.
 	within *shared
+	// all is the bucket of all measuring of a capture: costs are taken from it too, and nothing may be spent
+	// while it is in debt. Budget.Pass fills it. Nil if there is none.
+	all *shared
 }
 
 // shared is a bucket that several goroutines use.
@@ -90,10 +93,14 @@ func (b *Bucket) Depth() float64 { return b.terms.Depth }
 
 // Level is what may be spent now; negative is debt.
 func (b *Bucket) Level() float64 {
-	if b.within == nil {
-		return b.level
+	level := b.level
+	if b.within != nil {
+		level = min(level, b.within.current())
 	}
-	return min(b.level, b.within.current())
+	if b.all != nil {
+		level = min(level, b.all.current())
+	}
+	return level
 }
 
 // Passed is how much of the time that fills it has passed.
@@ -118,6 +125,9 @@ func (b *Bucket) Pass(time, cost float64) {
 	if b.within != nil {
 		b.within.pass(time, cost)
 	}
+	if b.all != nil {
+		b.all.pass(0, cost)
+	}
 	if b.Unlimited() {
 		return
 	}
@@ -138,5 +148,5 @@ func (b *Bucket) Pass(time, cost float64) {
 // left, and no debt, when so much time as horizon has passed.
 func (b *Bucket) Spending(horizon float64) (allowed, evened float64) {
 	allowed = b.gains(horizon) / horizon
-	return allowed, max(allowed+b.level/horizon, 0)
+	return allowed, max(allowed+b.Level()/horizon, 0)
 }

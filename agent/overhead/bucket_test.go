@@ -75,27 +75,27 @@ func TestSpending(t *testing.T) {
 }
 
 // What events and allocation leave of their parts serves the probes in the run-time system, once
-// and no more.
+// and no more. The levels are those that each has beside what all together may spend.
 func TestWhatIsLeftServesOthers(t *testing.T) {
 	const second = 1e9
 	b := NewBudget(0.01)
 	alloc, gc, threads := b.Alloc(), b.RTS(), b.RTS()
 	alloc.Pass(100*second, 0) // it fills up, and leaves more than may be kept for others
 	gc.Pass(0, 10e6)
-	if want := rtsBurst; gc.Level() != want {
-		t.Errorf("after 10 ms were spent %v are left, want %v", gc.Level(), want)
+	if want := rtsBurst; gc.level != want {
+		t.Errorf("after 10 ms were spent %v are left, want %v", gc.level, want)
 	}
 	threads.Pass(0, 50e6)
-	if want := rtsBurst - 50e6 + 0.01*burst - 10e6; math.Abs(threads.Level()-want) > 1 {
-		t.Errorf("after 50 ms were spent %v are left, want %v", threads.Level(), want)
+	if want := rtsBurst - 50e6 + 0.01*burst - 10e6; math.Abs(threads.level-want) > 1 {
+		t.Errorf("after 50 ms were spent %v are left, want %v", threads.level, want)
 	}
 	// A rate that is the most allowed leaves nothing.
 	events := b.Sampling()
 	for range 100 {
 		events.bucket.Pass(second, 0.01*EventsPart*second)
 	}
-	if gc.Pass(0, 1e6); math.Abs(gc.Level()-(rtsBurst-1e6)) > 1 {
-		t.Errorf("%v are left, want %v", gc.Level(), rtsBurst-1e6)
+	if gc.Pass(0, 1e6); math.Abs(gc.level-(rtsBurst-1e6)) > 1 {
+		t.Errorf("%v are left, want %v", gc.level, rtsBurst-1e6)
 	}
 }
 
@@ -114,5 +114,39 @@ func TestUnlimitedBucket(t *testing.T) {
 func TestPartsAreOfOneBudget(t *testing.T) {
 	if sum := EventsPart + AllocPart + 2*RTSPart; sum > 1+1e-9 {
 		t.Errorf("all together may take %v of the budget", sum)
+	}
+}
+
+// Whatever kinds of measuring spend as soon as they may, all together have cost no more than the part that was asked for
+// once the target has used startTerm of CPU time, and at any moment before no more than startCredit beyond it.
+func TestShortCapturesKeepWithinTheBudget(t *testing.T) {
+	const step, asked = 10e6, 0.01
+	b := NewBudget(asked)
+	events, others := b.Sampling(), []*Bucket{b.Alloc(), b.Nursery(), b.RTS(), b.RTS()}
+	spent := 0.0
+	spend := func(bucket *Bucket) {
+		cost := max(bucket.Level(), 0)
+		spent += cost
+		bucket.Pass(0, cost)
+	}
+	for used := 0.0; used < 10e9; used += step {
+		for _, bucket := range append(others, events.bucket) {
+			bucket.Pass(step, 0)
+			spend(bucket)
+		}
+		allowed := asked*used + startCredit
+		if used >= startTerm {
+			allowed = asked * used
+		}
+		if spent > allowed+1 {
+			t.Fatalf("after %v s of CPU time %.1f ms were spent, at most %.1f may be", used/1e9, spent/1e6, allowed/1e6)
+		}
+		b.Pass(step)
+	}
+	if spent < 0.95*asked*10e9 {
+		t.Errorf("of %v ms that may be spent only %.1f were", asked*10e3, spent/1e6)
+	}
+	if heap := b.Heap(); heap.Level() != heapLoan {
+		t.Errorf("censuses may cost %v, want a loan of their own", heap.Level())
 	}
 }

@@ -39,7 +39,8 @@ type Budget struct {
 
 	heap  float64 // the part that censuses of the heap have
 	spare spare
-	stm   bool // transactions are measured
+	stm   bool    // transactions are measured
+	all   *shared // what all measuring but censuses of the heap may cost; nil until a bucket is asked for
 	// alloc and rts are the buckets of all processes, where each has a budget of its own.
 	alloc, rts *shared
 	within     *Budget // of all processes; nil if this is that
@@ -81,10 +82,37 @@ func (b *Budget) Heap() *Bucket {
 	return bucket
 }
 
+// A capture of one target may cost, whatever is measured, Asked of the CPU time that the target has used, and before
+// that is there startCredit, at the default budget: a program of a second has something. The credit is paid back while
+// the target uses startTerm of CPU time; from then on all measuring together has cost no more than it may.
+const (
+	startCredit = 10e6
+	startTerm   = 2.5e9
+)
+
+// whole returns the bucket of all measuring but censuses of the heap, nil where each process has a budget of its own.
+func (b *Budget) whole() *shared {
+	if b.within != nil {
+		return nil
+	}
+	if b.all == nil {
+		rate := b.part(1)
+		b.all = &shared{Bucket: NewBucket(Terms{Rate: rate, Depth: rate * burst, Loan: startCredit * (1 - b.heap) * b.Asked / Default, Term: startTerm})}
+	}
+	return b.all
+}
+
+// Pass fills the bucket of all measuring for CPU time that the target has used, ns.
+func (b *Budget) Pass(used float64) {
+	if whole := b.whole(); whole != nil {
+		whole.pass(used, 0)
+	}
+}
+
 // leaving makes a bucket leave what does not fit it to others.
 func (b *Budget) leaving(t Terms) *Bucket {
 	bucket := NewBucket(t)
-	bucket.excess = &b.spare
+	bucket.excess, bucket.all = &b.spare, b.whole()
 	return bucket
 }
 
@@ -98,7 +126,7 @@ func (b *Budget) Sampling() *Sampling {
 		part -= STMPart
 	}
 	s := newSampling(b.part(part))
-	s.bucket.excess = &b.spare
+	s.bucket.excess, s.bucket.all = &b.spare, b.whole()
 	return s
 }
 
@@ -147,8 +175,8 @@ const ownRTSPart = NurseryPart + 2*RTSPart
 // budget, so that a short burst of collections or runs is seen whole.
 const rtsBurst = 4e6
 
-// RTS is the bucket of one group of probes in the run-time system; it fills with the time that
-// passes by Clock. That of a capture saves up without end, that of one process of many does not.
+// RTS is the bucket of one group of probes in the run-time system; it fills with the CPU time of
+// the process. That of a capture saves up without end, that of one process of many does not.
 // A burst's cost is made up for from what the other kinds of measuring leave.
 func (b *Budget) RTS() *Bucket {
 	depth := math.Inf(1)
@@ -156,7 +184,7 @@ func (b *Budget) RTS() *Bucket {
 		depth = b.rtsDepth()
 	}
 	bucket := NewBucket(b.rtsTerms(depth))
-	bucket.supply = &b.spare
+	bucket.supply, bucket.all = &b.spare, b.whole()
 	if b.within != nil {
 		bucket.within = b.within.rts
 	}

@@ -107,7 +107,8 @@ func (i *image) balance(g int) time.Duration {
 		}
 		return never
 	}
-	wait := max(time.Duration(min((enoughBack-level)/group.bucket.Rate(), maxWait)), time.Millisecond)
+	// By then the process has used that much CPU time, unless it has more than one CPU or less than all of one.
+	wait := max(time.Duration(min((enoughBack-level)/group.bucket.Rate(), maxWait)), leastWait)
 	if i.p.host.OwnLogs {
 		group.wait = min(max(2*group.wait, ownWait), maxWait)
 		wait = max(wait, group.wait)
@@ -115,14 +116,16 @@ func (i *image) balance(g int) time.Duration {
 	return wait
 }
 
-// maxWait bounds the time to the next look at probes that are out, ns. Where many processes share a budget they
+// leastWait and maxWait bound the time to the next look at probes that are out, ns: a process that sleeps brings them no
+// nearer to where they are put back. Where many processes share a budget they
 // would all look at the moment when it is enough for one, so each looks more rarely the longer it has waited,
 // from ownWait on; and what putting probes in and removing them takes the agent, moveCost, ns, is charged, so that the
 // next process waits, and the first has something of its turn.
 const (
-	maxWait  = 60e9
-	ownWait  = 4e9
-	moveCost = 0.3e6
+	leastWait = 50 * time.Millisecond
+	maxWait   = 60e9
+	ownWait   = 4e9
+	moveCost  = 0.3e6
 )
 
 // setLimit sets the number of hits at which the kernel reports that a group has used its budget.
@@ -158,7 +161,7 @@ func (i *image) measure(g int) error {
 	}
 	group.hit = i.hitCost()
 	cost := float64(counts.Hits-group.counts.Hits) * group.hit
-	now := max(i.budget.Clock(), group.at)
+	now := max(i.used(), group.at)
 	group.bucket.Pass(float64(now-group.at), cost)
 	group.at = now
 	group.cost += cost

@@ -13,6 +13,7 @@ import (
 
 	"ccagent/agent/overhead"
 	"ccagent/agent/process"
+	"ccagent/agent/procfs"
 	"ccagent/agent/rtsevents"
 	"ccagent/agent/rtsites"
 	"ccagent/agent/source"
@@ -50,7 +51,7 @@ type group struct {
 	sites  []rtsites.Site
 	probes *uprobe.Probes   // nil while they are out
 	bucket *overhead.Bucket // nil where the group is not measured
-	at     uint64           // until when it was filled, by the budget's clock, ns
+	at     uint64           // until when it was filled, by the process's CPU time, ns
 	out    uint64           // for how long the probes have been out, ns
 	outAt  uint64           // since when they are, 0 while they are in place
 	cost   float64          // of all hits, ns
@@ -144,7 +145,7 @@ func (i *image) place(g int) error {
 	if len(group.sites) == 0 {
 		return &rtsites.MissingError{What: "sites"}
 	}
-	group.bucket, group.at = i.budget.RTS(), i.budget.Clock()
+	group.bucket, group.at = i.budget.RTS(), i.used()
 	group.hit = i.hitCost()
 	if err := errors.Join(i.setLimit(g), i.put(group)); err != nil {
 		group.bucket = nil
@@ -232,6 +233,12 @@ func (i *image) problems() (lines []string) {
 		lines = append(lines, fmt.Sprintf("%s %s not available: %s; events that are available go on", what, are, reason))
 	}
 	return lines
+}
+
+// used is the CPU time that the process has used, ns; 0 once it is gone. control may ask too.
+func (i *image) used() uint64 {
+	ns, _ := procfs.ProcessTime(int(i.im.PID))
+	return ns
 }
 
 // cost is what the probes have cost the process so far, ns.

@@ -79,7 +79,7 @@ var inside = map[string][]string{
 	"agent/stm":        {"agent/overhead", "agent/process", "agent/procfs", "agent/source", "agent/rtsites", "agent/uprobe"},
 	"agent/offcpu":     {"agent/overhead", "agent/process", "agent/sink", "agent/source"},
 	"agent/rtsevents":  {},
-	"agent/rts":        {"agent/overhead", "agent/process", "agent/sink", "agent/source", "agent/rtsites", "agent/rtsevents", "agent/uprobe"},
+	"agent/rts":        {"agent/overhead", "agent/process", "agent/procfs", "agent/sink", "agent/source", "agent/rtsites", "agent/rtsevents", "agent/uprobe"},
 	"agent/ticky":      {"agent/overhead", "agent/process", "agent/sink", "agent/source", "agent/uprobe"},
 	"agent/nursery":    {"agent/closures", "agent/overhead", "agent/process", "agent/sink", "agent/source", "agent/rtsites", "agent/uprobe"},
 	"agent/ccs":        {"agent/overhead", "agent/process", "agent/sink", "agent/source"},
