@@ -30,6 +30,8 @@ type Bucket struct {
 	// all is the bucket of all measuring of a capture: costs are taken from it too, and nothing may be spent
 	// while it is in debt. Budget.Pass fills it. Nil if there is none.
 	all *shared
+	// charged is like all, but nothing waits for its debt: sampled events come first.
+	charged *shared
 }
 
 // shared is a bucket that several goroutines use.
@@ -125,8 +127,10 @@ func (b *Bucket) Pass(time, cost float64) {
 	if b.within != nil {
 		b.within.pass(time, cost)
 	}
-	if b.all != nil {
-		b.all.pass(0, cost)
+	for _, all := range [...]*shared{b.all, b.charged} {
+		if all != nil {
+			all.pass(0, cost)
+		}
 	}
 	if b.Unlimited() {
 		return

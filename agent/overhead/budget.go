@@ -84,7 +84,8 @@ func (b *Budget) Heap() *Bucket {
 
 // A capture of one target may cost, whatever is measured, Asked of the CPU time that the target has used, and before
 // that is there startCredit, at the default budget: a program of a second has something. The credit is paid back while
-// the target uses startTerm of CPU time; from then on all measuring together has cost no more than it may.
+// the target uses startTerm of CPU time; from then on all measuring together has cost no more than it may. Sampled events
+// have their own loan (Sampling), and come first: what they take is taken from what the others may spend.
 const (
 	startCredit = 10e6
 	startTerm   = 2.5e9
@@ -126,7 +127,7 @@ func (b *Budget) Sampling() *Sampling {
 		part -= STMPart
 	}
 	s := newSampling(b.part(part))
-	s.bucket.excess, s.bucket.all = &b.spare, b.whole()
+	s.bucket.excess, s.bucket.charged = &b.spare, b.whole()
 	return s
 }
 
