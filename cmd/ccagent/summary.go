@@ -3,6 +3,7 @@ package main
 import (
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"time"
 
@@ -174,6 +175,13 @@ func bytesAmount(n int64) string {
 		return fmt.Sprintf("%.1f MiB", float64(n)/(1<<20))
 	}
 	return fmt.Sprintf("%.0f KiB", float64(n)/(1<<10))
+}
+
+// watched reports whether a log without samples says something all the same: that there were no collections and
+// no switches of Haskell threads, or none but those that it has, or that no thread waited.
+func watched(s *agent.Summary) bool {
+	probed := slices.ContainsFunc(s.Probes, func(p eventlog.RTSProbes) bool { return p.Problem == "" })
+	return probed || !slices.ContainsFunc(s.Events, func(e agent.EventSummary) bool { return e.WhyNone == "" })
 }
 
 // whyNoSample returns the likely reason why there are no samples.

@@ -141,3 +141,21 @@ func TestAttachToIdleProcess(t *testing.T) {
 		t.Error(r.stderr)
 	}
 }
+
+// That an idle program had no collection, no switch of threads and no wait is a result where these were watched: the log is
+// written, and the command says that there is no sample.
+func TestNothingHappenedIsAResult(t *testing.T) {
+	testprog.NeedRoot(t)
+	target := command(t, testprog.Build(t, "waits", testprog.Options{}), "1000000")
+	begin(t, target)
+	eventually(t, "it sleeps", func() bool { return strings.Contains(stateOf(t, target.Process.Pid), "S (sleeping)") })
+	log := filepath.Join(t.TempDir(), "l")
+	r := run(t, command(t, ccagent, "attach", "-e", "gc,threads,off-cpu", "--duration", "100ms", "-o", log, pidOf(target)))
+	if r.status != 0 {
+		t.Errorf("status %d, want 0: %s", r.status, r.stderr)
+	}
+	wantLine(t, r.stderr, "no sample was taken", "no thread waited")
+	if r := run(t, command(t, ccview, "info", log)); r.status != 0 {
+		t.Errorf("the log is not readable: %s", r.stderr)
+	}
+}
