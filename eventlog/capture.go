@@ -279,6 +279,7 @@ const (
 	LossWait                        // a wait whose beginning or end was not recorded
 	LossSideBand                    // side-band records of mappings, execs and forks were lost
 	LossUnread                      // threads that could not be read when it was time to, as during a collection
+	LossUnwritten                   // the log could not be written for too long
 )
 
 // Loss counts samples that were not recorded, since the previous Loss event of

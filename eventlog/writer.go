@@ -105,6 +105,7 @@ type declaration struct {
 type block struct {
 	cap    int
 	buf    []byte
+	events uint64 // in buf
 	marker int    // offset of the open block's marker
 	first  uint64 // time of the open block's first event
 	time   uint64 // of the last event
@@ -294,14 +295,15 @@ func (w *Writer) wrote(b *block, start int, timeNs uint64) error {
 	}
 	w.held += len(buf) - start
 	b.buf, b.time = buf, timeNs
+	b.events++
 	switch {
+	case w.stalled != nil && w.held >= w.hold:
+		w.err = fmt.Errorf("%w: %w", ErrNoRoom, w.stalled)
 	case w.held < w.buffer:
 	case w.stalled == nil:
 		if err := w.Flush(); w.stalled == nil {
 			return err
 		}
-	case w.held >= w.hold:
-		w.err = fmt.Errorf("%w: %w", ErrNoRoom, w.stalled)
 	}
 	return nil
 }
@@ -309,6 +311,34 @@ func (w *Writer) wrote(b *block, start int, timeNs uint64) error {
 // Stalled is why what is held back could not be written last, nil if it could or if nothing more
 // will be.
 func (w *Writer) Stalled() error { return w.stalled }
+
+// Held is how many bytes are held back.
+func (w *Writer) Held() int { return w.held }
+
+// HoldAtMost changes WriterOptions.Hold.
+func (w *Writer) HoldAtMost(n int) { w.hold = n }
+
+// Resume has a Writer that has dropped events take others again, once it has written what it held back. They may not refer
+// to what was dropped.
+func (w *Writer) Resume() error {
+	if err := w.Flush(); err != nil && (w.stalled != nil || !errors.Is(err, ErrNoRoom)) {
+		return err
+	}
+	if errors.Is(w.err, ErrNoRoom) {
+		w.err = nil
+	}
+	return nil
+}
+
+// Drop forgets what is held back, and returns how many events that were. What follows may not refer to them.
+func (w *Writer) Drop() (events uint64) {
+	for _, b := range w.blocks {
+		w.held -= len(b.buf)
+		events += b.events
+		b.buf, b.events = b.buf[:0], 0
+	}
+	return events
+}
 
 // close fills in the open block's size and end time.
 func (b *block) close() {
@@ -342,7 +372,7 @@ func (w *Writer) Flush() error {
 			return err
 		}
 		w.held -= len(b.buf)
-		b.buf = b.buf[:0]
+		b.buf, b.events = b.buf[:0], 0
 	}
 	if idle > 64 {
 		// Buffers of capabilities that have gone quiet.

@@ -66,6 +66,8 @@ type Queue struct {
 	stale   bool // the spill names logs that have been sent since
 	stats   Stats
 	wake    chan struct{} // has one element if something changed
+
+	spilling sync.Mutex // of the spill's file, without mu: the disk may hang
 }
 
 // NewQueue makes a queue with what an earlier one has left in Options.Spill.
@@ -122,12 +124,12 @@ func (q *Queue) report(format string, args ...any) {
 	q.o.Report(q.client.Engine.Name + ": " + fmt.Sprintf(format, args...))
 }
 
-// Add queues a log. It never waits: if the queue is full, the log that waits longest is dropped.
+// Add queues a log. It waits for the spill's disk alone: if the queue is full, the log that waits longest is dropped.
 func (q *Queue) Add(path string) {
 	q.mu.Lock()
-	defer q.mu.Unlock()
 	q.waiting = append(q.waiting, path)
 	q.bound()
+	q.mu.Unlock()
 	q.spill()
 	q.changed()
 }
@@ -158,18 +160,25 @@ const spillInterval = 250 * time.Millisecond
 
 // settle writes the spill if it is stale.
 func (q *Queue) settle() {
-	if q.stale {
+	q.mu.Lock()
+	stale := q.stale
+	q.mu.Unlock()
+	if stale {
 		q.spill()
 	}
 }
 
-// spill writes the names of the logs that wait. A failure costs them if the process ends.
+// spill writes the names of the logs that wait. A failure costs them if the process ends. The caller does not hold the lock.
 func (q *Queue) spill() {
 	if q.o.Spill == "" {
 		return
 	}
+	q.spilling.Lock()
+	defer q.spilling.Unlock()
+	q.mu.Lock()
 	q.spilled, q.stale = time.Now(), false
 	text, err := json.Marshal(q.waiting)
+	q.mu.Unlock()
 	if err == nil {
 		next := q.o.Spill + ".new"
 		if err = os.WriteFile(next, text, 0o600); err == nil {
@@ -202,11 +211,7 @@ func (q *Queue) Run(ctx context.Context) { q.run(ctx, false) }
 func (q *Queue) Drain(ctx context.Context) { q.run(ctx, true) }
 
 func (q *Queue) run(ctx context.Context, untilEmpty bool) {
-	defer func() {
-		q.mu.Lock()
-		defer q.mu.Unlock()
-		q.settle()
-	}()
+	defer q.settle()
 	for ctx.Err() == nil {
 		q.mu.Lock()
 		q.busy = len(q.waiting) > 0
@@ -237,17 +242,18 @@ func (q *Queue) run(ctx context.Context, untilEmpty bool) {
 // done takes the first log off the queue.
 func (q *Queue) done(path string, dropped Reason, why string) {
 	q.mu.Lock()
-	defer q.mu.Unlock()
 	q.waiting, q.busy, q.stale = q.waiting[1:], false, true
-	if len(q.waiting) == 0 || time.Since(q.spilled) >= spillInterval {
-		q.spill()
-	}
+	due := len(q.waiting) == 0 || time.Since(q.spilled) >= spillInterval
 	if dropped == "" {
 		q.stats.Sent++
-		return
+	} else {
+		q.stats.Dropped[dropped]++
+		q.report("%s dropped: %s", path, why)
 	}
-	q.stats.Dropped[dropped]++
-	q.report("%s dropped: %s", path, why)
+	q.mu.Unlock()
+	if due {
+		q.spill()
+	}
 }
 
 // one sends one log, however long that takes.
@@ -295,12 +301,12 @@ func (q *Queue) one(ctx context.Context, path string) (dropped Reason, why strin
 
 // attempted counts an attempt, and reports when attempts begin to fail and to succeed.
 func (q *Queue) attempted(r *Request, rejected int64, err error) {
-	q.mu.Lock()
-	defer q.mu.Unlock()
-	q.stats.Attempts++
 	if err != nil {
 		q.settle() // the next attempt may be long in coming
 	}
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	q.stats.Attempts++
 	var again *later
 	switch {
 	case err == nil:

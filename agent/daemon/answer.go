@@ -104,8 +104,12 @@ func (d *Daemon) answer(peer control.Peer, r control.Request, a *control.Answer)
 		}
 		done := make(chan struct{})
 		d.closer.add(closing{done: done})
-		return func(context.Context) ([]*os.File, error) {
-			<-done // the pieces are closed
+		return func(ctx context.Context) ([]*os.File, error) {
+			select {
+			case <-done: // the pieces are closed
+			case <-ctx.Done():
+				return nil, errors.New("the daemon ends")
+			}
 			return d.pieces(peer, r, a)
 		}
 	case control.CommandThreads, control.CommandHeap:
@@ -134,9 +138,8 @@ func (d *Daemon) pieces(peer control.Peer, r control.Request, a *control.Answer)
 	const longest = 1e9 // seconds
 	since := time.Now().Add(-time.Duration(min(max(r.Last, 0), longest) * float64(time.Second)))
 	a.SinceUnixNs = since.UnixNano()
-	open := d.closer.paths()
 	for _, p := range all {
-		if !wanted(r, p.PID, p.Service) || p.End.Before(since) || open[p.Path] || len(files) == control.MaxFiles {
+		if !wanted(r, p.PID, p.Service) || p.End.Before(since) || d.disk.Open(p.Path) || len(files) == control.MaxFiles {
 			continue
 		}
 		if f := openPiece(peer, p); f != nil {
@@ -251,10 +254,11 @@ func Describe(p discovery.Process) control.Process {
 
 func (d *Daemon) status() *control.Status {
 	s := &control.Status{Version: d.opts.Version, PID: os.Getpid(), UpSeconds: time.Since(d.begun).Seconds(), Processes: len(d.procs),
-		Pieces: d.kept.pieces, Bytes: d.kept.bytes, Events: d.config.Events}
+		Events: d.config.Events}
+	s.Pieces, s.Bytes = d.kept.amount()
 	for _, p := range d.procs {
 		lost, _ := p.log.Losses()
-		s.Samples, s.Lost, s.Unwritten = s.Samples+p.log.Counts.Samples, s.Lost+lost, s.Unwritten+p.log.Unwritten()
+		s.Samples, s.Lost = s.Samples+p.log.Counts.Samples, s.Lost+lost
 	}
 	s.Engines = []control.Engine{}
 	if d.opts.Engines != nil {
@@ -266,8 +270,8 @@ func (d *Daemon) status() *control.Status {
 	}
 	d.closer.mu.Lock()
 	s.Samples, s.Lost, s.Failed = s.Samples+d.closer.closed, s.Lost+d.closer.lost, d.closer.failed
-	s.Unwritten += d.closer.unwritten
 	d.closer.mu.Unlock()
+	s.Unwritten = d.unwritten()
 	var ru unix.Rusage
 	if unix.Getrusage(unix.RUSAGE_SELF, &ru) == nil {
 		s.CPUSecs, s.RSS = float64(ru.Utime.Nano()+ru.Stime.Nano())/1e9, uint64(ru.Maxrss)<<10

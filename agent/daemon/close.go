@@ -30,6 +30,9 @@ type closing struct {
 	ended  bool            // it says why it ends
 
 	service string
+	// What the closer has counted of it already.
+	lost, unwritten uint64
+	holds           int // bytes
 }
 
 // closer closes pieces, in their order, beside the loop: names of code are looked
@@ -37,6 +40,7 @@ type closing struct {
 // pieces that a killed daemon has left, and those for whose names the disk had no room.
 type closer struct {
 	opts    Options
+	disk    *sink.Disk
 	store   *symbols.Store
 	metrics *metrics.Metrics   // nil if there are none
 	cancel  context.CancelFunc // what another daemon can do
@@ -52,19 +56,19 @@ type closer struct {
 	stuck     []closing
 	waiting   []string // nameless ones that could not be written
 	over      bool
-	open      map[string]bool // paths
 	problem   error           // why the last of stuck or waiting is
 	failed    uint64
-	closed    uint64 // samples
+	closed    uint64 // samples, also of pieces that are to be closed
+	holds     int    // bytes that such pieces hold
 	pieces    uint64 // that were closed
 	lost      uint64
 	unwritten uint64 // events
 }
 
 // newCloser begins with the pieces that an earlier daemon has left.
-func newCloser(o Options, left []string, store *symbols.Store, m *metrics.Metrics) *closer {
+func newCloser(o Options, left []string, disk *sink.Disk, store *symbols.Store, m *metrics.Metrics) *closer {
 	ctx, cancel := context.WithCancel(context.Background())
-	c := &closer{opts: o, store: store, metrics: m, cancel: cancel, ended: make(chan struct{}), open: map[string]bool{}, nameless: left}
+	c := &closer{opts: o, disk: disk, store: store, metrics: m, cancel: cancel, ended: make(chan struct{}), nameless: left}
 	c.more = sync.NewCond(&c.mu)
 	go c.work(context.Background(), ctx)
 	return c
@@ -74,14 +78,27 @@ func newCloser(o Options, left []string, store *symbols.Store, m *metrics.Metric
 func (c *closer) add(one closing) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if one.log != nil {
-		c.open[one.log.File().Path] = true
-	}
 	if one.log == nil || one.log.Counts.Samples > 0 {
 		c.release()
 	}
-	c.queue = append(c.queue, one)
+	c.queue = append(c.queue, c.count(one))
 	c.more.Signal()
+}
+
+// count counts a piece, which loses what it holds where all together hold too much: the disk hangs, and
+// others follow. The caller holds the lock.
+func (c *closer) count(one closing) closing {
+	if one.log == nil {
+		return one
+	}
+	if one.holds = one.log.Held(); c.holds+one.holds > holdAll {
+		one.log.Drop()
+		one.holds = 0
+	}
+	one.lost, _ = one.log.Losses()
+	one.unwritten = one.log.Unwritten()
+	c.closed, c.lost, c.unwritten, c.holds = c.closed+one.log.Counts.Samples, c.lost+one.lost, c.unwritten+one.unwritten, c.holds+one.holds
+	return one
 }
 
 // together has all pieces that f adds closed as one batch. Otherwise the first would be by itself: its names would be
@@ -109,11 +126,10 @@ func (c *closer) hold(one closing, now time.Time) {
 	_ = one.log.Flush() // whoever closes it reports that there is no room
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.open[one.log.File().Path] = true
 	if len(c.held) == 0 {
 		c.heldSince = now
 	}
-	if c.held = append(c.held, one); len(c.held) >= maxHeld {
+	if c.held = append(c.held, c.count(one)); len(c.held) >= maxHeld {
 		c.release()
 		c.more.Signal()
 	}
@@ -121,17 +137,6 @@ func (c *closer) hold(one closing, now time.Time) {
 
 // release has what is held closed. The caller holds the lock.
 func (c *closer) release() { c.queue, c.held = append(c.queue, c.held...), nil }
-
-// paths returns the pieces that are not closed yet.
-func (c *closer) paths() map[string]bool {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	all := make(map[string]bool, len(c.open))
-	for path := range c.open {
-		all[path] = true
-	}
-	return all
-}
 
 // stop waits until all is closed.
 func (c *closer) stop() {
@@ -241,7 +246,7 @@ func (c *closer) stuckBy() (pieces int, err error) {
 // finish writes names into a piece, which problem says why they are not all known, and closes it. An empty one
 // is removed. One that cannot be written is stuck, unless it is the last chance.
 func (c *closer) finish(one *closing, problem error, last bool) {
-	path := one.log.File().Path
+	one.log.Attend()
 	samples := one.log.Counts.Samples
 	if samples > 0 {
 		if err := one.end(); err != nil && !errors.Is(err, eventlog.ErrNoRoom) && !last {
@@ -256,18 +261,20 @@ func (c *closer) finish(one *closing, problem error, last bool) {
 			}
 		}
 	}
-	lost, _ := one.log.Losses()
 	var err error
-	if samples == 0 {
-		err = one.log.Remove()
-	} else {
+	if samples > 0 {
 		err = errors.Join(problem, c.write(one))
 	}
-	err = errors.Join(err, one.log.Close())
-	nameless := samples > 0 && noRoom(err)
+	path := one.log.Path()
+	if samples > 0 {
+		err = errors.Join(err, one.log.Close())
+	} else {
+		err = one.log.Discard()
+	}
+	nameless := samples > 0 && path != "" && noRoom(err)
+	lost, _ := one.log.Losses()
 	c.mu.Lock()
-	delete(c.open, path)
-	c.closed, c.lost, c.unwritten = c.closed+samples, c.lost+lost, c.unwritten+one.log.Unwritten()
+	c.lost, c.unwritten, c.holds = c.lost+lost-one.lost, c.unwritten+one.log.Unwritten()-one.unwritten, c.holds-one.holds
 	c.pieces++
 	c.settled(path, nameless, err)
 	c.mu.Unlock()
@@ -306,6 +313,9 @@ func (c *closer) settled(path string, again bool, err error) {
 // end writes why the piece ends, and all that it holds.
 func (one *closing) end() error {
 	if !one.ended {
+		if err := one.log.Repair(); err != nil {
+			return err
+		}
 		one.ended = true
 		if err := one.log.Emit(sink.Now, &eventlog.CaptureEnd{Reason: one.reason}); err != nil {
 			return err

@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"reflect"
 	"strconv"
+	"sync"
 	"time"
 
 	systemd "github.com/coreos/go-systemd/v22/daemon"
@@ -72,6 +73,7 @@ type Daemon struct {
 	config config.Daemon
 	who    *invoker.User
 	folder *segments.Folder
+	disk   *sink.Disk // writes the pieces
 	logs   *sink.Set
 	asked  *source.Asked
 	engine *engine.Engine
@@ -94,15 +96,24 @@ type Daemon struct {
 	calls  chan func() // of the control socket, run by the loop
 	closer *closer
 	kept   kept
+	told   uint64 // events that could not be written, as reported last
 
 	metrics *metrics.Metrics // nil if there are none
 	scraped net.Listener
 }
 
-// kept is what is in the folder.
+// kept is what is in the folder, as it was looked at last.
 type kept struct {
-	pieces int
-	bytes  int64
+	mu      sync.Mutex
+	looking bool
+	pieces  int
+	bytes   int64
+}
+
+func (k *kept) amount() (pieces int, bytes int64) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	return k.pieces, k.bytes
 }
 
 // Run profiles the host until ctx is cancelled. hangup asks to read the configuration again.
@@ -159,7 +170,7 @@ func (d *Daemon) start() error {
 	if d.dumps.dir, err = dumpFolder(d.opts.StateDir); err != nil {
 		return err
 	}
-	d.logs = sink.NewSet(d.opts.Log)
+	d.logs, d.disk = sink.NewSet(d.opts.Log), sink.NewDisk()
 	d.engine, err = engine.Open(engine.Config{
 		Asked: d.asked, Logs: d.logs, Who: d.who, Chooser: d, MaxFrames: maxFrames,
 		UnwindRows: unwindRows, MaxOverhead: d.config.MaxOverhead / 100, Collected: d.collected,
@@ -175,7 +186,7 @@ func (d *Daemon) start() error {
 		return err
 	}
 	store := symbols.New(symbols.Config{Who: d.who.Credentials(), CacheDir: invoker.CacheDir(d.who.UID), Servers: debuginfod.New(d.config.Debuginfod, invoker.DebugCache(d.who.UID), d.who.Credentials()), Memory: symbolMemory})
-	d.closer = newCloser(d.opts, left, store, d.metrics)
+	d.closer = newCloser(d.opts, left, d.disk, store, d.metrics)
 	if err := d.engine.FollowHost(); err != nil {
 		return err
 	}
@@ -309,9 +320,14 @@ func (d *Daemon) flush(now time.Time) error {
 	return nil
 }
 
+// holdAll is what logs that cannot be written hold at most together, in bytes, beside what the disk has been handed.
+const holdAll = 64 << 20
+
 // flushEach writes each process's log, or ends it, or begins its next piece.
 func (d *Daemon) flushEach(now time.Time) error {
+	each := holdAll / (len(d.procs) + 1)
 	for _, p := range d.procs {
+		p.log.HoldAtMost(each)
 		piece := d.config.Piece
 		old := d.apart || d.age(now) != d.age(p.since) || p.log.Written() >= piece.Size
 		var err error
@@ -351,30 +367,54 @@ func (d *Daemon) problem() (logs int, err error) {
 	return logs, err
 }
 
+// unwritten is how many events could not be written.
+func (d *Daemon) unwritten() uint64 {
+	d.closer.mu.Lock()
+	n := d.closer.unwritten
+	d.closer.mu.Unlock()
+	for _, p := range d.procs {
+		n += p.log.Unwritten()
+	}
+	return n
+}
+
 // reportProblem reports that logs cannot be written, and that they can be again.
 func (d *Daemon) reportProblem() {
 	logs, err := d.problem()
 	switch {
 	case err != nil && !d.full:
-		d.opts.Log(fmt.Sprintf("%d logs cannot be written now; each holds 1 MB until there is room: %v", logs, err))
+		d.opts.Log(fmt.Sprintf("%d logs cannot be written now; each holds up to 1 MB until they can be: %v", logs, err))
 	case err == nil && d.full:
-		d.opts.Log("all logs are written again")
+		line := "all logs are written again"
+		if n := d.unwritten(); n > d.told {
+			line += fmt.Sprintf("; %d events were dropped meanwhile, and are missing in them", n-d.told)
+			d.told = n
+		}
+		d.opts.Log(line)
 	}
 	d.full = err != nil
 }
 
-// retain removes the oldest pieces beyond what is to be kept.
+// retain has the oldest pieces removed beyond what is to be kept, unless that is under way yet.
 func (d *Daemon) retain() {
-	written := d.closer.paths()
-	for _, p := range d.procs {
-		written[p.log.File().Path] = true
+	k := &d.kept
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if k.looking {
+		return
 	}
-	var err error
+	k.looking = true
 	limits := segments.Limits{Bytes: int64(d.config.Keep.Size), Age: d.config.Keep.Age}
-	d.kept.pieces, d.kept.bytes, err = d.folder.Retain(limits, d.clock.Age, func(path string) bool { return written[path] })
-	if err != nil {
-		d.opts.Log(err.Error())
-	}
+	clock := d.clock.Copy()
+	d.disk.Do(func() {
+		pieces, bytes, err := d.folder.Retain(limits, clock.Age, d.disk.Open)
+		k.mu.Lock()
+		k.looking, k.pieces, k.bytes = false, pieces, bytes
+		k.mu.Unlock()
+		if err != nil {
+			d.opts.Log(err.Error())
+		}
+	})
 }
 
 // reload reads the configuration again. What cannot be changed while the daemon runs is refused.
@@ -451,6 +491,9 @@ func (d *Daemon) close() error {
 	}
 	for _, p := range d.procs {
 		errs = append(errs, p.log.Close())
+	}
+	if d.disk != nil {
+		d.disk.Close()
 	}
 	if d.engine != nil {
 		errs = append(errs, d.engine.Close())

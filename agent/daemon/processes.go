@@ -10,6 +10,7 @@ import (
 	"ccagent/agent/counters"
 	"ccagent/agent/discovery"
 	"ccagent/agent/engine"
+	"ccagent/agent/invoker"
 	"ccagent/agent/process"
 	"ccagent/agent/sink"
 	"ccagent/eventlog"
@@ -189,12 +190,14 @@ func (d *Daemon) tryAgain() error {
 
 // piece makes a process's next piece. Nothing is left of one that cannot be made.
 func (d *Daemon) piece(p discovery.Process) (*sink.Sink, error) {
-	path, err := d.folder.Name(p.Service, p.PID, time.Now())
-	if err != nil {
-		return nil, err
-	}
-	log := sink.New(sink.Config{Who: d.who, Warn: d.opts.Log, Outlives: true})
-	if err := log.Create(path, "", 0); err != nil {
+	service, pid, start := p.Service, p.PID, time.Now()
+	log := sink.New(sink.Config{Who: d.who, Warn: d.opts.Log})
+	if err := log.CreateBeside(d.disk, func() (file *invoker.Log, err error) {
+		return file, d.folder.Create(service, pid, start, func(path string) error {
+			file, err = invoker.CreateLog(path, d.who)
+			return err
+		})
+	}); err != nil {
 		return nil, err
 	}
 	e := &eventlog.Capture{
@@ -222,11 +225,15 @@ func (d *Daemon) piece(p discovery.Process) (*sink.Sink, error) {
 // discard removes a piece that is of no use.
 func (d *Daemon) discard(log *sink.Sink) error {
 	d.logs.Remove(log)
-	return errors.Join(log.Remove(), log.Close())
+	d.disk.Do(func() {
+		if err := log.Discard(); err != nil {
+			d.opts.Log(err.Error())
+		}
+	})
+	return nil
 }
 
-// next ends a process's piece and begins another. Where what it holds or the new one cannot be
-// written now, the old one goes on.
+// next ends a process's piece and begins another. Where what it holds cannot be written now, the old one goes on.
 func (d *Daemon) next(p *proc) error {
 	if p.problem = p.log.Flush(); p.problem != nil && !errors.Is(p.problem, eventlog.ErrNoRoom) {
 		return nil
@@ -236,10 +243,6 @@ func (d *Daemon) next(p *proc) error {
 	if err != nil {
 		p.problem = err
 		return nil
-	}
-	if err := log.Flush(); err != nil {
-		p.problem = err
-		return d.discard(log)
 	}
 	if err := d.engine.Redirect(p.image, log, p.Comm, p.Path); err != nil {
 		return errors.Join(err, d.discard(log))

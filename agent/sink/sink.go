@@ -3,6 +3,8 @@ package sink
 import (
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
 
 	"ccagent/agent/invoker"
 	"ccagent/eventlog"
@@ -19,9 +21,6 @@ type Config struct {
 	// Keep is how many of them are kept; 0 keeps all.
 	Rotate uint64
 	Keep   int
-	// Outlives has a log outlive errors of writing it, such as that of a full disk: what cannot be
-	// written is held, tried again with each Flush, and counted when it is too much.
-	Outlives bool
 	// Unbegun has time stand at 0 until Begin.
 	Unbegun bool
 	// NoLabels leaves out what the program calls its threads.
@@ -36,6 +35,7 @@ type Sink struct {
 	clock  clock
 
 	file     *invoker.Log
+	beside   *beside // in place of file, of a log that a Disk writes
 	log      *eventlog.Writer
 	fileLost error // what somebody did to the file
 
@@ -56,10 +56,15 @@ type Sink struct {
 	warned      []string        // not yet in the log
 	noted       map[string]bool // by Set.WarnOf
 	unwritten   uint64          // events that were dropped
+	// unwrittenSamples are those of them that are samples, by event, which the log does not have as lost yet.
+	unwrittenSamples map[uint32]uint64
 }
 
 // holdMost is what a log that Outlives errors holds at most, in bytes: some minutes of a busy program.
 const holdMost = 1 << 20
+
+// besideBuffer is how many bytes of such a log wait for the next Flush at most.
+const besideBuffer = 64 << 10
 
 // New makes a sink that takes warnings; its log is created by Create.
 func New(c Config) *Sink {
@@ -82,29 +87,84 @@ func (s *Sink) Create(path, program string, pid int) error {
 	if !s.config.Unbegun {
 		s.Begin(perf.Monotonic())
 	}
-	o := &eventlog.WriterOptions{}
-	if s.config.Outlives {
-		o.Hold = holdMost
-	}
-	s.log = eventlog.NewWriter(s.file, o)
+	s.log = eventlog.NewWriter(s.file, nil)
 	return s.writeWarnings()
+}
+
+// CreateBeside is Create for a log that is made, by create, and written by a Disk. Such a log outlives errors of writing it: what cannot be
+// written is held, tried again with each Flush, and counted when it is too much.
+func (s *Sink) CreateBeside(disk *Disk, create func() (*invoker.Log, error)) error {
+	s.beside = newBeside(disk, create)
+	s.Begin(perf.Monotonic())
+	s.log = eventlog.NewWriter(s.beside, &eventlog.WriterOptions{Hold: holdMost, Buffer: besideBuffer})
+	return s.writeWarnings()
+}
+
+// HoldAtMost bounds what a log that cannot be written holds, in bytes, of which it has at most holdMost.
+func (s *Sink) HoldAtMost(n int) { s.log.HoldAtMost(min(max(n, besideBuffer), holdMost)) }
+
+// Problem is why a log that is written by a Disk is not written now, nil if it is.
+func (s *Sink) Problem() error { return s.beside.Problem() }
+
+// Attend has the caller wait for what is written from now on, and get its errors, though a Disk has written it so far.
+func (s *Sink) Attend() {
+	if s.beside != nil {
+		s.beside.attend()
+	}
+}
+
+// Repair has a log written again that had to drop events, once all that it holds is written, and says in it what it lacks. Nothing that
+// follows may refer to stacks.
+func (s *Sink) Repair() error {
+	if err := s.log.Resume(); err != nil || s.unwritten == 0 {
+		return err
+	}
+	for _, event := range slices.Sorted(maps.Keys(s.unwrittenSamples)) {
+		if err := s.Lose(Place{Event: int(event), Reason: eventlog.LossUnwritten}, s.unwrittenSamples[event]); err != nil {
+			return err
+		}
+	}
+	s.unwrittenSamples = nil
+	return s.Emit(Now, &eventlog.Warning{Text: fmt.Sprintf("%d events are missing: the disk was full or took nothing for too long", s.unwritten)})
 }
 
 // write writes an event, or counts it as dropped.
 func (s *Sink) write(at uint64, capability int, e eventlog.Event) error {
 	err := s.log.Write(at, capability, e)
 	var wrong *eventlog.EventError
-	if err != nil && s.config.Outlives && !errors.As(err, &wrong) {
+	if err != nil && s.beside != nil && !errors.As(err, &wrong) {
 		s.unwritten++
+		if e, ok := e.(*eventlog.Sample); ok {
+			if s.unwrittenSamples == nil {
+				s.unwrittenSamples = map[uint32]uint64{}
+			}
+			s.unwrittenSamples[e.Event]++
+		}
 		return nil
 	}
 	return err
 }
 
+// Drop gives up what is held, which is counted. What was handed to the Disk is written yet.
+func (s *Sink) Drop() {
+	s.unwritten += s.log.Drop()
+}
+
+// Held is how many bytes could not be handed over to be written.
+func (s *Sink) Held() int { return s.log.Held() }
+
 // Unwritten is how many events were dropped because they could not be written.
 func (s *Sink) Unwritten() uint64 { return s.unwritten }
 
-// File is the current log.
+// Path is the current log's; empty while there is none.
+func (s *Sink) Path() string {
+	if s.beside != nil {
+		return s.beside.path()
+	}
+	return s.file.Path
+}
+
+// File is the current log, nil if a Disk writes it.
 func (s *Sink) File() *invoker.Log { return s.file }
 
 // Written is how many bytes the current log has.
@@ -189,8 +249,17 @@ func (s *Sink) Flush() error {
 	if err := s.log.Flush(); err != nil {
 		return err
 	}
-	return s.checkFile()
+	if s.beside != nil {
+		if err := s.beside.Problem(); err != nil {
+			return err
+		}
+	}
+	s.checkFile()
+	return nil
 }
+
+// Discard closes a log that is written by a Disk, and removes its file.
+func (s *Sink) Discard() error { return s.beside.end(true) }
 
 // Remove removes the current log's file.
 func (s *Sink) Remove() error { return s.file.Remove() }
@@ -200,6 +269,9 @@ func (s *Sink) Remove() error { return s.file.Remove() }
 // before Create.
 func (s *Sink) Close() error {
 	var errs []error
+	if s.beside != nil {
+		errs = append(errs, s.beside.end(false))
+	}
 	if s.file != nil {
 		if info, err := s.file.Stat(); err == nil && info.Size() == 0 {
 			errs = append(errs, s.file.Remove())

@@ -315,6 +315,8 @@ func lossName(r eventlog.LossReason) string {
 		return "side-band"
 	case eventlog.LossUnread:
 		return "unread"
+	case eventlog.LossUnwritten:
+		return "unwritten"
 	default:
 		return "unknown"
 	}

@@ -101,7 +101,7 @@ func TestRetentionWhenTheClockIsSet(t *testing.T) {
 		var paths []string
 		put := func() {
 			t.Helper()
-			path, err := f.Name("api", 7, k.Wall)
+			path, err := nameOf(f, "api", 7, k.Wall)
 			if err != nil {
 				t.Fatal(err)
 			}

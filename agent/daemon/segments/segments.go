@@ -13,6 +13,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
 
 	"ccagent/agent/discovery"
@@ -24,9 +25,10 @@ const layout = "20060102T150405Z"
 
 const suffix = ".eventlog"
 
-// Folder is the folder of all pieces. Its Name and Retain are used by one goroutine.
+// Folder is the folder of all pieces.
 type Folder struct {
 	path string
+	mu   sync.Mutex // of what follows
 	// What Retain knows, since listing tens of thousands of files each time would cost more than all
 	// that the daemon does otherwise: the pieces that are closed, the oldest first, those that may still
 	// be written, and when all were listed last.
@@ -43,8 +45,22 @@ func Open(path string) (*Folder, error) {
 	return &Folder{path: path, begun: map[string]bool{}}, nil
 }
 
-// Name gives a piece that begins at a time a name that no other has, and makes the folder for it.
-func (f *Folder) Name(service string, pid uint32, start time.Time) (string, error) {
+// Create has a piece that begins at a time created, by a name that no other has, in a folder that is made for it.
+func (f *Folder) Create(service string, pid uint32, start time.Time, create func(path string) error) error {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	path, err := f.name(service, pid, start)
+	if err != nil {
+		return err
+	}
+	if err := create(path); err != nil {
+		return err
+	}
+	f.begun[path] = true
+	return nil
+}
+
+func (f *Folder) name(service string, pid uint32, start time.Time) (string, error) {
 	dir := filepath.Join(f.path, discovery.Clean(service))
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return "", fmt.Errorf("make a folder for logs: %w", err)
@@ -56,7 +72,6 @@ func (f *Folder) Name(service string, pid uint32, start time.Time) (string, erro
 			name += "-" + strconv.Itoa(n)
 		}
 		if _, err := os.Lstat(name + suffix); errors.Is(err, fs.ErrNotExist) {
-			f.begun[name+suffix] = true
 			return name + suffix, nil
 		} else if err != nil {
 			return "", fmt.Errorf("name a log: %w", err)
@@ -167,6 +182,8 @@ const listEvery = time.Hour
 // Retain removes the oldest pieces beyond the limits, except those that are being written, and
 // returns what is left. How old a piece is says age of its end.
 func (f *Folder) Retain(l Limits, age func(end time.Time) time.Duration, written func(path string) bool) (pieces int, bytes int64, err error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
 	if now := time.Now(); f.listed.IsZero() || now.Sub(f.listed) > listEvery {
 		if err := f.list(); err != nil {
 			return 0, 0, err

@@ -18,7 +18,7 @@ func write(t *testing.T, f *Folder, n int) (paths []string) {
 	t.Helper()
 	for i := range n {
 		at := noon.Add(time.Duration(i) * time.Minute)
-		path, err := f.Name("api", 7, at)
+		path, err := nameOf(f, "api", 7, at)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -105,7 +105,7 @@ func BenchmarkRetain(b *testing.B) {
 		b.Fatal(err)
 	}
 	for i := range 20_000 {
-		path, err := f.Name("api", uint32(i%16), noon.Add(time.Duration(i)*time.Second))
+		path, err := nameOf(f, "api", uint32(i%16), noon.Add(time.Duration(i)*time.Second))
 		if err != nil {
 			b.Fatal(err)
 		}
@@ -132,7 +132,7 @@ func TestNames(t *testing.T) {
 		t.Fatal(err)
 	}
 	for range 2 {
-		path, err := f.Name("../../etc", 7, noon)
+		path, err := nameOf(f, "../../etc", 7, noon)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -170,7 +170,7 @@ func TestUnfinished(t *testing.T) {
 	}
 	want := []string{}
 	for i, text := range [][]byte{whole, whole[:cut+2], whole[:len(whole)-2]} {
-		path, err := f.Name("api", uint32(i+1), noon)
+		path, err := nameOf(f, "api", uint32(i+1), noon)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -186,4 +186,13 @@ func TestUnfinished(t *testing.T) {
 	if err != nil || !slices.Equal(got, want) {
 		t.Errorf("unfinished are %q, want %q; %v", got, want, err)
 	}
+}
+
+// nameOf is what a piece is called.
+func nameOf(f *Folder, service string, pid uint32, start time.Time) (name string, err error) {
+	err = f.Create(service, pid, start, func(path string) error {
+		name = path
+		return nil
+	})
+	return name, err
 }
