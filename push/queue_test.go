@@ -9,11 +9,14 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"golang.org/x/sys/unix"
 
 	"ccagent/profile"
 	"ccagent/profile/logtest"
@@ -234,4 +237,30 @@ func FuzzAnswer(f *testing.F) {
 		}
 		beginning(body)
 	})
+}
+
+// A disk that hangs while the spill is written holds up nobody who asks for figures.
+func TestStatsDoNotWaitForTheSpill(t *testing.T) {
+	spill := filepath.Join(t.TempDir(), "otlp.json")
+	q := queue(t, &answers{}, Options{Spill: spill})
+	if err := unix.Mkfifo(spill+".new", 0o600); err != nil { // who opens it waits
+		t.Fatal(err)
+	}
+	added := make(chan struct{})
+	go func() {
+		q.Add("a")
+		close(added)
+	}()
+	for q.Stats().Waiting == 0 {
+		runtime.Gosched()
+	}
+	select {
+	case <-added:
+		t.Error("the disk does not hang")
+	default:
+	}
+	if text, err := os.ReadFile(spill + ".new"); err != nil || string(text) != `["a"]` {
+		t.Errorf("the spill has %q, %v", text, err)
+	}
+	<-added
 }

@@ -56,7 +56,7 @@ type closer struct {
 	stuck     []closing
 	waiting   []string // nameless ones that could not be written
 	over      bool
-	problem   error           // why the last of stuck or waiting is
+	problem   error // why the last of stuck or waiting is
 	failed    uint64
 	closed    uint64 // samples, also of pieces that are to be closed
 	holds     int    // bytes that such pieces hold

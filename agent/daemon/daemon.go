@@ -378,19 +378,18 @@ func (d *Daemon) unwritten() uint64 {
 	return n
 }
 
-// reportProblem reports that logs cannot be written, and that they can be again.
+// reportProblem reports that logs cannot be written, that they can be again, and what is missing in them.
 func (d *Daemon) reportProblem() {
 	logs, err := d.problem()
-	switch {
-	case err != nil && !d.full:
+	if err != nil && !d.full {
 		d.opts.Log(fmt.Sprintf("%d logs cannot be written now; each holds up to 1 MB until they can be: %v", logs, err))
-	case err == nil && d.full:
-		line := "all logs are written again"
-		if n := d.unwritten(); n > d.told {
-			line += fmt.Sprintf("; %d events were dropped meanwhile, and are missing in them", n-d.told)
-			d.told = n
-		}
-		d.opts.Log(line)
+	}
+	if err == nil && d.full {
+		d.opts.Log("all logs are written again")
+	}
+	if n := d.unwritten(); err == nil && n > d.told {
+		d.opts.Log(fmt.Sprintf("%d events were dropped, since the disk was full or took nothing for too long: logs lack them, and say so", n-d.told))
+		d.told = n
 	}
 	d.full = err != nil
 }

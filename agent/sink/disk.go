@@ -20,6 +20,7 @@ type Disk struct {
 	jobs  []func()
 	held  int             // bytes that wait in all logs
 	open  map[string]bool // paths of the logs that are written
+	begun time.Time       // the job that is being done; zero if none is
 	over  bool
 	ended chan struct{}
 }
@@ -67,9 +68,12 @@ func (d *Disk) work() {
 			return
 		}
 		job := d.jobs[0]
-		d.jobs = d.jobs[1:]
+		d.jobs, d.begun = d.jobs[1:], time.Now()
 		d.mu.Unlock()
 		job()
+		d.mu.Lock()
+		d.begun = time.Time{}
+		d.mu.Unlock()
 	}
 }
 
@@ -97,6 +101,16 @@ func (d *Disk) opened(path string, is bool) {
 	} else {
 		delete(d.open, path)
 	}
+}
+
+// stands is for how long the disk has taken nothing.
+func (d *Disk) stands(now time.Time) time.Duration {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.begun.IsZero() {
+		return 0
+	}
+	return now.Sub(d.begun)
 }
 
 // take counts bytes that will wait, unless there is no room for them.
@@ -208,8 +222,12 @@ func (b *beside) problemAt(now time.Time) error {
 	switch {
 	case b.err != nil:
 		return b.err
-	case (b.working || len(b.pending) > 0) && now.Sub(b.since) > patience:
-		return fmt.Errorf("%w for %v", ErrSlow, now.Sub(b.since).Round(time.Second))
+	case !b.working && len(b.pending) == 0:
+		return nil
+	}
+	// It may wait for what others have handed over.
+	if late := max(now.Sub(b.since), b.disk.stands(now)); late > patience {
+		return fmt.Errorf("%w for %v", ErrSlow, late.Round(time.Second))
 	}
 	return nil
 }

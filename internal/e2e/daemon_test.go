@@ -21,7 +21,6 @@ import (
 	"github.com/cilium/ebpf"
 	"golang.org/x/sys/unix"
 
-	"ccagent/agent/procfs"
 	"ccagent/internal/testprog"
 )
 
@@ -133,12 +132,14 @@ func (h *host) listed(programs ...string) (n int) {
 	return n
 }
 
-// status is how the daemon is.
-func (h *host) status() (s struct {
+// health is how the daemon is.
+type health struct {
 	Stalled                 int
 	Problem                 string
 	Lost, Unwritten, Failed uint64
-}) {
+}
+
+func (h *host) status() (s health) {
 	h.t.Helper()
 	r := run(h.t, command(h.t, ccagent, "status", "--socket", h.socket, "--format", "json"))
 	if err := json.Unmarshal([]byte(r.stdout), &s); err != nil {
@@ -519,69 +520,6 @@ func TestDaemonFullDisk(t *testing.T) {
 	}
 	if kept := h.kept(p.Process.Pid); kept < taken {
 		t.Errorf("the pieces have %d of %d samples", kept, taken)
-	}
-}
-
-// A disk that takes nothing for a while, as one that is overloaded, holds up the daemon's logs and its answers, not its sampling:
-// what came meanwhile is in the logs afterwards.
-func TestDaemonFrozenDisk(t *testing.T) {
-	testprog.NeedRoot(t)
-	p := runOn(t, nil, testprog.Build(t, "spin31", testprog.Options{}), forever)
-	h := newHost(t)
-	if err := os.Mkdir(h.state, 0o700); err != nil {
-		t.Fatal(err)
-	}
-	image := filepath.Join(t.TempDir(), "disk")
-	if err := os.WriteFile(image, nil, 0o600); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.Truncate(image, 64<<20); err != nil {
-		t.Fatal(err)
-	}
-	for _, args := range [][]string{{"mkfs.ext4", "-q", image}, {"mount", "-o", "loop", image, h.state}} {
-		if r := run(t, command(t, args[0], args[1:]...)); r.status != 0 {
-			testprog.Skip(t, &testprog.UnsupportedError{Need: "a file system in a file: " + r.stderr})
-		}
-	}
-	t.Cleanup(func() { unix.Unmount(h.state, unix.MNT_DETACH) })
-	h.start()
-	eventually(t, "a closed piece", func() bool { return len(h.closed(p.Process.Pid, 1)) > 0 })
-
-	disk, err := os.Open(h.state)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { disk.Close() })
-	const freeze, thaw = 0xC0045877, 0xC0045878 // FIFREEZE, FITHAW of linux/fs.h
-	before := h.ps(0)[p.Process.Pid].Samples
-	t.Cleanup(func() { unix.IoctlSetInt(int(disk.Fd()), thaw, 0) }) // who writes to it could not be ended
-	if err := unix.IoctlSetInt(int(disk.Fd()), freeze, 0); err != nil {
-		t.Fatal(err)
-	}
-	used := func() time.Duration {
-		ns, ok := procfs.ProcessTime(p.Process.Pid)
-		if !ok {
-			t.Fatal("the program has ended")
-		}
-		return time.Duration(ns)
-	}
-	begun := used()
-	eventually(t, "several pieces are due", func() bool { return used()-begun > 5*time.Second })
-	if err := unix.IoctlSetInt(int(disk.Fd()), thaw, 0); err != nil {
-		t.Fatal(err)
-	}
-	eventually(t, "the daemon goes on", func() bool { return h.ps(0)[p.Process.Pid].Samples > before })
-	if s := h.status(); s.Problem != "" || s.Lost != 0 || s.Unwritten != 0 || s.Failed != 0 {
-		t.Errorf("the status is %+v", s)
-	}
-	expected := (used() - begun).Seconds() * 241 // as configured
-	taken := h.ps(0)[p.Process.Pid].Samples
-	h.daemon.Process.Signal(unix.SIGTERM)
-	if r := h.ended(); r.status != 0 {
-		t.Errorf("the daemon ends with status %d\n%s", r.status, r.stderr)
-	}
-	if kept := h.kept(p.Process.Pid); kept < taken || float64(kept-before) < expected/2 {
-		t.Errorf("the pieces have %d of %d samples, of some %.0f since the disk was frozen", kept-before, taken-before, expected)
 	}
 }
 

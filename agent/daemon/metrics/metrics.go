@@ -73,7 +73,7 @@ func New(version string) *Metrics {
 	}
 	counter("ccagent_samples_total", "Samples that were taken.")
 	counter("ccagent_samples_lost_total", "Samples for which the ring buffer had no room.")
-	counter("ccagent_events_unwritten_total", "Events of logs that were dropped because the disk was full for long.")
+	counter("ccagent_events_unwritten_total", "Events of logs that were dropped because the disk was full, or took nothing, for long.")
 	counter("ccagent_pieces_closed_total", "Pieces of logs that were closed.")
 	counter("ccagent_pieces_failed_total", "Pieces of logs that could not be finished.")
 	counter("ccagent_bpf_seconds_total", "CPU time of the BPF programs that take samples.")

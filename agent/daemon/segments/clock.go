@@ -71,7 +71,9 @@ func (c *Clock) Pass(now Reading) (apart bool) {
 }
 
 // Copy is a clock that stays as it is.
-func (c *Clock) Copy() *Clock { return &Clock{last: c.last, begun: c.begun, steps: slices.Clone(c.steps)} }
+func (c *Clock) Copy() *Clock {
+	return &Clock{last: c.last, begun: c.begun, steps: slices.Clone(c.steps)}
+}
 
 // Age is how long ago it was, at the last reading, that the wall clock showed a time: less than by that clock if
 // it was set ahead since, more if it was set back. Of two times that it has shown the same the later is
