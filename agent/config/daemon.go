@@ -29,6 +29,11 @@ type Daemon struct {
 	// BoostOverhead bounds what the samples of a boost may take of its process, in per cent of its CPU
 	// time, beside the other two; 0 is no bound.
 	BoostOverhead float64 `yaml:"boost-overhead"`
+	// Heap is how often the heap of each process is counted, and HeapPause for how long it may stand for that.
+	HeapText      string        `yaml:"heap"`
+	HeapPauseText string        `yaml:"heap-pause"`
+	Heap          time.Duration `yaml:"-"` // 0 for never
+	HeapPause     time.Duration `yaml:"-"`
 	// A piece of a log is closed when it is that old or that large.
 	Piece Limits `yaml:"piece"`
 	// Keep bounds all pieces together: the oldest are removed.
@@ -45,6 +50,14 @@ type Daemon struct {
 	Debuginfod []string `yaml:"debuginfod"`
 	// Arguments has the programs' arguments in the logs.
 	Arguments bool `yaml:"arguments"`
+}
+
+// Measured are all events that are measured: Events, and what other keys ask for.
+func (d *Daemon) Measured() []string {
+	if d.Heap == 0 {
+		return d.Events
+	}
+	return append(slices.Clone(d.Events), "heap")
 }
 
 // Limits are an age and a size.
@@ -87,12 +100,12 @@ type Rule struct {
 }
 
 // Probed are the events that rules can leave out of a process: those of the CPU are sampled of all.
-var Probed = []string{"alloc", "gc", "threads", "blocked"}
+var Probed = []string{"alloc", "gc", "threads", "blocked", "heap"}
 
 // Default is the configuration of a daemon without a file.
 func Default() Daemon {
 	return Daemon{
-		Events: []string{"cpu-clock", "alloc", "gc"}, Frequency: 97, MaxOverhead: 0.3, ProcessOverhead: 1, BoostOverhead: 3, Group: "ccagent",
+		Events: []string{"cpu-clock", "alloc", "gc"}, Frequency: 97, MaxOverhead: 0.3, ProcessOverhead: 1, BoostOverhead: 3, Group: "ccagent", HeapPauseText: "5ms", HeapPause: 5 * time.Millisecond,
 		Piece: Limits{AgeText: "1m", SizeText: "8MB", Age: time.Minute, Size: 8 << 20},
 		Keep:  Limits{AgeText: "24h", SizeText: "1GB", Age: 24 * time.Hour, Size: 1 << 30},
 	}
@@ -135,6 +148,16 @@ func (d *Daemon) check() (wrong *mistake) {
 		if l.Size, err = ParseSize(l.SizeText); err != nil {
 			return bad(key+".size", "%v", err)
 		}
+	}
+	if d.HeapText != "" {
+		var err error
+		if d.Heap, err = time.ParseDuration(d.HeapText); err != nil || d.Heap < time.Second {
+			return bad("heap", "%q is no time of a second or more, such as 10m", d.HeapText)
+		}
+	}
+	var err error
+	if d.HeapPause, err = time.ParseDuration(d.HeapPauseText); err != nil || d.HeapPause < time.Millisecond || d.HeapPause > time.Second {
+		return bad("heap-pause", "%q is no time between 1ms and 1s", d.HeapPauseText)
 	}
 	servers, err := debuginfod.Parse(d.Debuginfod)
 	if err != nil {

@@ -95,7 +95,7 @@ func (d *Daemon) answer(peer control.Peer, r control.Request, a *control.Answer)
 			return nil
 		}
 		for _, p := range d.procs {
-			if peer.Sees(p.UID) && wanted(r, p.PID, p.Service) && p.log.Counts.Samples > 0 {
+			if peer.Sees(p.UID) && wanted(r, p.PID, p.Service) && !p.log.Counts.None() {
 				if err := d.next(p); err != nil {
 					a.Error = err.Error()
 					return nil
@@ -194,7 +194,7 @@ func (d *Daemon) processes(peer control.Peer) []control.Process {
 			part := float64(cost) / float64(used)
 			one.Cost = &part
 		}
-		for _, e := range d.config.Events {
+		for _, e := range d.config.Measured() {
 			if err := p.missing(d.engine.Missing(p.image, e), time.Now()); err != nil {
 				one.Missing = append(one.Missing, control.Missing{Event: e, Reason: err.Error()})
 				continue
@@ -212,7 +212,7 @@ func (d *Daemon) processes(peer control.Peer) []control.Process {
 		}
 		one := Describe(p)
 		one.State = "excluded"
-		for _, e := range d.config.Events {
+		for _, e := range d.config.Measured() {
 			one.Missing = append(one.Missing, control.Missing{Event: e, Reason: "a rule of the configuration excludes the process"})
 		}
 		all = append(all, one)
@@ -223,7 +223,7 @@ func (d *Daemon) processes(peer control.Peer) []control.Process {
 		}
 		one := Describe(f.Process)
 		one.State = "failed"
-		for _, e := range d.config.Events {
+		for _, e := range d.config.Measured() {
 			one.Missing = append(one.Missing, control.Missing{Event: e, Reason: f.err.Error()})
 		}
 		all = append(all, one)
@@ -254,7 +254,7 @@ func Describe(p discovery.Process) control.Process {
 
 func (d *Daemon) status() *control.Status {
 	s := &control.Status{Version: d.opts.Version, PID: os.Getpid(), UpSeconds: time.Since(d.begun).Seconds(), Processes: len(d.procs),
-		Events: d.config.Events}
+		Events: d.config.Measured()}
 	s.Pieces, s.Bytes = d.kept.amount()
 	for _, p := range d.procs {
 		lost, _ := p.log.Losses()

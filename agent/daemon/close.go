@@ -78,7 +78,7 @@ func newCloser(o Options, left []string, disk *sink.Disk, store *symbols.Store, 
 func (c *closer) add(one closing) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if one.log == nil || one.log.Counts.Samples > 0 {
+	if one.log == nil || !one.log.Counts.None() {
 		c.release()
 	}
 	c.queue = append(c.queue, c.count(one))
@@ -189,7 +189,7 @@ func (c *closer) finishAll(ctx context.Context, batch []closing, last bool) {
 	type owner struct{ uid, gid uint32 }
 	seen := map[owner][]symbols.Seen{}
 	for i := range batch {
-		if one := &batch[i]; one.log != nil && one.log.Counts.Samples > 0 {
+		if one := &batch[i]; one.log != nil && !one.log.Counts.None() {
 			for _, s := range one.seen {
 				of := owner{s.Reader.UID, s.Reader.GID}
 				seen[of] = append(seen[of], s)
@@ -247,8 +247,8 @@ func (c *closer) stuckBy() (pieces int, err error) {
 // is removed. One that cannot be written is stuck, unless it is the last chance.
 func (c *closer) finish(one *closing, problem error, last bool) {
 	one.log.Attend()
-	samples := one.log.Counts.Samples
-	if samples > 0 {
+	empty := one.log.Counts.None()
+	if !empty {
 		if err := one.end(); err != nil && !errors.Is(err, eventlog.ErrNoRoom) && !last {
 			c.mu.Lock()
 			room := len(c.stuck) < maxStuck
@@ -262,16 +262,16 @@ func (c *closer) finish(one *closing, problem error, last bool) {
 		}
 	}
 	var err error
-	if samples > 0 {
+	if !empty {
 		err = errors.Join(problem, c.write(one))
 	}
 	path := one.log.Path()
-	if samples > 0 {
+	if !empty {
 		err = errors.Join(err, one.log.Close())
 	} else {
 		err = one.log.Discard()
 	}
-	nameless := samples > 0 && path != "" && noRoom(err)
+	nameless := !empty && path != "" && noRoom(err)
 	lost, _ := one.log.Losses()
 	c.mu.Lock()
 	c.lost, c.unwritten, c.holds = c.lost+lost-one.lost, c.unwritten+one.log.Unwritten()-one.unwritten, c.holds-one.holds
@@ -282,7 +282,7 @@ func (c *closer) finish(one *closing, problem error, last bool) {
 		c.opts.Log(fmt.Sprintf("close %s: %v", path, err))
 		return
 	}
-	if samples > 0 && c.opts.Closed != nil {
+	if !empty && c.opts.Closed != nil {
 		c.opts.Closed(path)
 	}
 }

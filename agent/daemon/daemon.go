@@ -9,6 +9,7 @@ import (
 	"os/user"
 	"path/filepath"
 	"reflect"
+	"slices"
 	"strconv"
 	"sync"
 	"time"
@@ -161,7 +162,11 @@ func (d *Daemon) start() error {
 	if d.socket, err = control.Listen(d.opts.Socket, groupOf(d.config.Group)); err != nil {
 		return err
 	}
-	if d.asked, err = source.Parse(engine.HostKinds(), d.config.Events, perf.Rate{Frequency: d.config.Frequency}); err != nil {
+	events := slices.Clone(d.config.Events)
+	if d.config.Heap > 0 {
+		events = append(events, "heap="+d.config.Heap.String())
+	}
+	if d.asked, err = source.Parse(engine.HostKinds(), events, perf.Rate{Frequency: d.config.Frequency}); err != nil {
 		return err
 	}
 	for _, line := range d.asked.Notes() {
@@ -173,7 +178,7 @@ func (d *Daemon) start() error {
 	d.logs, d.disk = sink.NewSet(d.opts.Log), sink.NewDisk()
 	d.engine, err = engine.Open(engine.Config{
 		Asked: d.asked, Logs: d.logs, Who: d.who, Chooser: d, MaxFrames: maxFrames,
-		UnwindRows: unwindRows, MaxOverhead: d.config.MaxOverhead / 100, Collected: d.collected,
+		UnwindRows: unwindRows, MaxOverhead: d.config.MaxOverhead / 100, MaxPause: d.config.HeapPause, Collected: d.collected,
 	})
 	if err != nil {
 		return err
@@ -334,7 +339,7 @@ func (d *Daemon) flushEach(now time.Time) error {
 		switch {
 		case p.image.Exited:
 			err = d.end(p)
-		case errors.Is(p.problem, eventlog.ErrNoRoom), old && p.log.Counts.Samples > 0: // it stays empty as long as nothing runs
+		case errors.Is(p.problem, eventlog.ErrNoRoom), old && !p.log.Counts.None(): // it stays empty as long as nothing runs
 			err = d.next(p)
 		default:
 			p.problem = p.log.Flush()
@@ -425,8 +430,8 @@ func (d *Daemon) reload() error {
 		return err
 	}
 	fresh := c.Daemon
-	if fmt.Sprint(fresh.Events, fresh.Frequency, fresh.MaxOverhead, fresh.Group, fresh.Metrics, fresh.Push, fresh.Debuginfod) != fmt.Sprint(d.config.Events, d.config.Frequency, d.config.MaxOverhead, d.config.Group, d.config.Metrics, d.config.Push, d.config.Debuginfod) {
-		return fmt.Errorf("%s: events, frequency, max-overhead, group, metrics, push and debuginfod change when the daemon is started anew", d.opts.Config)
+	if fmt.Sprint(fresh.Events, fresh.Heap, fresh.HeapPause, fresh.Frequency, fresh.MaxOverhead, fresh.Group, fresh.Metrics, fresh.Push, fresh.Debuginfod) != fmt.Sprint(d.config.Events, d.config.Heap, d.config.HeapPause, d.config.Frequency, d.config.MaxOverhead, d.config.Group, d.config.Metrics, d.config.Push, d.config.Debuginfod) {
+		return fmt.Errorf("%s: events, heap, heap-pause, frequency, max-overhead, group, metrics, push and debuginfod change when the daemon is started anew", d.opts.Config)
 	}
 	// CPU time will be counted up to now, so the samples that it is divided among have to be in.
 	if err := d.engine.Drain(); err != nil {

@@ -283,7 +283,7 @@ func (d *Daemon) closePiece(p *proc, log *sink.Sink, reason eventlog.EndReason) 
 	d.logs.Remove(log)
 	owner := credentials.Credentials{UID: p.UID, GID: p.GID, Groups: p.Groups}
 	one := closing{log: log, reason: reason, seen: d.seenOf(log, owner), service: p.Service}
-	if reason == eventlog.EndExited && log.Counts.Samples > 0 {
+	if reason == eventlog.EndExited && !log.Counts.None() {
 		d.closer.hold(one, time.Now())
 	} else {
 		d.closer.add(one)

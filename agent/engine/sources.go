@@ -18,7 +18,7 @@ import (
 // HostKinds lists those that measure all processes of a host: what each of them adds to an engine
 // is made for many processes.
 func HostKinds() []source.Kind {
-	return []source.Kind{alloc.Kind(), rts.Kind(), blocked.HostKind(), cpu.Kind()}
+	return []source.Kind{series.HostKind(), alloc.Kind(), rts.Kind(), blocked.HostKind(), cpu.Kind()}
 }
 
 // Kinds lists all ways of measuring. An event belongs to the first kind that accepts its name;

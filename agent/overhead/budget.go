@@ -110,6 +110,13 @@ func (b *Budget) Pass(used float64) {
 	}
 }
 
+// Censuses is the bucket of censuses of one process, or of all together, where each has a budget of its own; it fills with their
+// CPU time. What others may take is not less for it.
+func (b *Budget) Censuses() *Bucket {
+	rate := b.Asked * HeapPart
+	return NewBucket(Terms{Rate: rate, Depth: rate * burst})
+}
+
 // leaving makes a bucket leave what does not fit it to others.
 func (b *Budget) leaving(t Terms) *Bucket {
 	bucket := NewBucket(t)

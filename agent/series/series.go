@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"ccagent/agent/census"
+	"ccagent/agent/closures"
 	"ccagent/agent/hold"
 	"ccagent/agent/overhead"
 	"ccagent/agent/process"
@@ -22,7 +23,7 @@ import (
 	"ccagent/perf"
 )
 
-// series is the source of censuses of a capture. It takes them of the first Haskell process alone: the
+// series is the source of censuses of a capture (hostSeries is that of a host). It takes them of the first Haskell process alone: the
 // standard events of heap profiles do not say which process a band is of, so readers would mix several.
 type series struct {
 	source.Base
@@ -63,6 +64,12 @@ type image struct {
 	hurry   bool // it collects its heap again before that is copied
 	fresh   bool // its account was not written yet
 	atRest  bool // its collector moves nothing: it is counted where it stands
+
+	closures *closures.Registry // what its log has
+	// Of the processes of a host.
+	budget *overhead.Bucket
+	used   uint64 // CPU time of the process when the budget was filled last, ns
+	giveUp uint64 // when a collection is waited for no longer, CLOCK_MONOTONIC
 }
 
 // moment is a time and the CPU time that the target had used then, ns.
@@ -122,11 +129,20 @@ func (s *series) Attach(im *process.Image) error {
 }
 
 func (s *series) attach(im *process.Image) (*image, error) {
+	i, err := s.prepare(im)
+	if err == nil {
+		err = s.put(i)
+	}
+	return i, err
+}
+
+// prepare finds what a census of a process takes, and puts nothing into it.
+func (s *series) prepare(im *process.Image) (*image, error) {
 	symbols, err := im.RTS.RTSSymbols()
 	if err != nil {
 		return nil, err
 	}
-	i := &image{im: im, fresh: true}
+	i := &image{im: im, fresh: true, closures: s.host.Closures}
 	if i.at, err = rtsites.FindCensus(symbols); err != nil {
 		return nil, err
 	}
@@ -138,15 +154,20 @@ func (s *series) attach(im *process.Image) (*image, error) {
 		return nil, err
 	}
 	i.account = eventlog.HeapSeries{PID: im.PID, PeriodNs: uint64(s.period), MaxPauseNs: uint64(s.host.MaxPause), Missed: make([]uint64, eventlog.HeapMisses)}
+	return i, nil
+}
+
+// put puts the probes into a process.
+func (s *series) put(i *image) error {
 	for at, program := range map[uint64]programOf{i.at.Collect: s.programs.Collect, i.at.Resurrect: s.programs.Collected} {
-		probe, err := im.Put(program(), s.multi, process.Probe{Addr: at})
+		probe, err := i.im.Put(program(), s.multi, process.Probe{Addr: at})
 		if err != nil {
 			s.remove(i)
-			return nil, err
+			return err
 		}
 		i.probes = append(i.probes, probe)
 	}
-	return i, nil
+	return nil
 }
 
 // remove takes the probes out, which the kernel takes its time for.
@@ -195,17 +216,22 @@ func (s *series) Throttle(u source.Use) error {
 		i.account.DeferredNs += u.Time - i.waited
 		i.waited = 0
 	}
+	i.look()
+	if i.before == (moment{}) {
+		i.before = moment{u.Time, u.Target}
+	}
+	i.work = s.start(i)
+	return nil
+}
+
+// look has the reader know what the process maps.
+func (i *image) look() {
 	if n := len(i.im.Mappings); i.reader == nil || i.mapped != n {
 		i.reader, i.mapped = census.NewReader(i.im, &i.at.Heap), n
 		if i.atRest {
 			i.reader.CountSegments()
 		}
 	}
-	if i.before == (moment{}) {
-		i.before = moment{u.Time, u.Target}
-	}
-	i.work = s.start(i)
-	return nil
 }
 
 // follow begins to count collections, once the run-time system has a heap.
@@ -235,13 +261,18 @@ func (s *series) take(i *image, t taken, now moment) error {
 	i.before = now
 	stood := uint64(float64(t.stood) * cpus)
 	a.CostNs += stood
-	s.bucket.Pass(0, float64(stood)+float64(t.cpu)*overhead.CPUShare())
+	cost := float64(stood) + float64(t.cpu)*overhead.CPUShare()
+	s.bucket.Pass(0, cost)
+	if i.budget != nil {
+		i.budget.Pass(0, cost)
+	}
 	i.changed = true
 	i.next = max(t.begun+uint64(s.period), now.time)
 	if t.err != nil {
 		return s.miss(i, t.err)
 	}
 	a.Taken++
+	i.im.Log.Counts.Censuses++
 	return s.write(i, t)
 }
 
@@ -296,7 +327,7 @@ func (s *series) write(i *image, t taken) error {
 	if err := i.begin(t.time, s.period); err != nil {
 		return err
 	}
-	to := census.KindLog{Emit: func(e eventlog.Event) error { return i.im.Log.Emit(t.time, e) }, Code: i.im.Log.Seen.AddCode, Registry: s.host.Closures}
+	to := census.KindLog{Emit: func(e eventlog.Event) error { return i.im.Log.Emit(t.time, e) }, Code: i.im.Log.Seen.AddCode, Registry: i.closures}
 	if err := t.kinds.Write(to, i.im.PID, i.reader.Tables); err != nil {
 		return err
 	}
@@ -337,10 +368,13 @@ func (s *series) Declare(uint64) error {
 
 // Account writes what was taken and what was not, if that has changed.
 func (s *series) Account() error {
-	i := s.image
-	if i == nil {
+	if s.image == nil {
 		return nil
 	}
+	return s.accountOf(s.image)
+}
+
+func (s *series) accountOf(i *image) error {
 	if i.follows {
 		state, err := s.programs.State(i.im.PID)
 		if err == nil {

@@ -46,6 +46,9 @@ type taken struct {
 // counted in turn.
 const room = 256 << 20
 
+// hostRoom is room where the processes of a host are counted, by a daemon that is to stay small.
+const hostRoom = 32 << 20
+
 // start has a census taken at the next major collection.
 func (s *series) start(i *image) *worker {
 	ctx, cancel := context.WithCancel(context.Background())
@@ -54,7 +57,10 @@ func (s *series) start(i *image) *worker {
 		cancel()
 		_ = programs.Wake() // who does not wait for a collection is not to be woken
 	}}
-	job := &job{programs: programs, reader: i.reader, site: i.site, pid: i.im.PID, maxPause: s.host.MaxPause, hurry: i.hurry, atRest: i.atRest}
+	job := &job{programs: programs, reader: i.reader, site: i.site, pid: i.im.PID, maxPause: s.host.MaxPause, room: room, hurry: i.hurry, atRest: i.atRest}
+	if i.budget != nil {
+		job.room = hostRoom
+	}
 	go hold.OnOwnThread(func() {
 		before := overhead.ThreadCPU()
 		t := job.run(ctx)
@@ -72,6 +78,7 @@ type job struct {
 	site     census.Site
 	pid      uint32
 	maxPause time.Duration
+	room     uint64
 	hurry    bool // the heap was collected again before it was copied, the last time
 	atRest   bool // the program is counted where it is stopped
 	taken    taken
@@ -80,7 +87,7 @@ type job struct {
 func (j *job) run(ctx context.Context) taken {
 	j.taken = taken{begun: perf.Monotonic(), missed: map[eventlog.HeapMiss]uint64{}}
 	t := &j.taken
-	o := census.Options{MaxPause: j.maxPause, Room: room, Strict: true, Hurry: j.hurry && j.maxPause > 0}
+	o := census.Options{MaxPause: j.maxPause, Room: j.room, Strict: true, Hurry: j.hurry && j.maxPause > 0}
 	c, err := j.take(ctx, o)
 	if err != nil {
 		t.err = err

@@ -6,6 +6,8 @@ import "ccagent/eventlog"
 type Counts struct {
 	Events  []EventCount // by index
 	Samples uint64
+	// Censuses of the heap, which are no samples.
+	Censuses uint64
 	// Complete, truncated and failed stacks, of samples with a Haskell stack to walk;
 	// NoHaskell counts those without.
 	Complete, Truncated, Failed, NoHaskell uint64
@@ -15,6 +17,9 @@ type Counts struct {
 	// Haskell is set when a sample was of a program with a Haskell run-time system.
 	Haskell bool
 }
+
+// None reports whether a log has nothing worth keeping.
+func (c *Counts) None() bool { return c.Samples == 0 && c.Censuses == 0 }
 
 // EventCount are the samples of one event.
 type EventCount struct{ Samples, Weight uint64 }

@@ -70,7 +70,7 @@ var inside = map[string][]string{
 	"agent/closures":   {"agent/process"},
 	"agent/census":     {"agent/closures", "agent/hold", "agent/overhead", "agent/process", "agent/procfs", "agent/rtsites", "agent/sink", "agent/source"},
 	"agent/footprint":  {"agent/census", "agent/procfs"},
-	"agent/series":     {"agent/census", "agent/hold", "agent/overhead", "agent/process", "agent/rtsites", "agent/sink", "agent/source", "agent/uprobe"},
+	"agent/series":     {"agent/census", "agent/closures", "agent/hold", "agent/overhead", "agent/process", "agent/rtsites", "agent/sink", "agent/source", "agent/uprobe"},
 	"agent/retained":   {"agent/census", "agent/process"},
 	"agent/alloc":      {"agent/overhead", "agent/process", "agent/sink", "agent/source", "agent/rtsites", "agent/uprobe"},
 	"agent/cpu":        {"agent/overhead", "agent/process", "agent/procfs", "agent/sink", "agent/source"},

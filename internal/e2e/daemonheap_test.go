@@ -2,9 +2,12 @@ package e2e
 
 import (
 	"bufio"
+	"encoding/json"
 	"io"
 	"os"
+	"os/exec"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"syscall"
@@ -24,15 +27,29 @@ func (d *heapDoc) sizes() map[string]uint64 {
 	return all
 }
 
-// The daemon counts the heap of a process, with no more rights than its unit leaves it, and finds what the command by itself finds: at rest
-// of a program that stands still, and at the end of a major collection. A user gets that of their own processes alone.
-func TestDaemonHeap(t *testing.T) {
-	testprog.NeedRoot(t)
+// standBeside starts two programs that stand still, of root's and of another user's.
+func standBeside(t *testing.T) (ours *standing, theirs *exec.Cmd) {
+	t.Helper()
 	o := testprog.Options{Threaded: true, Release: "9.10.3"}
-	ours := stand(t, o, dumpsAlike...)
-	theirs := command(t, readable(t, testprog.Build(t, "standstill", o)), dumpsAlike...)
+	ours = stand(t, o, dumpsAlike...)
+	theirs = command(t, readable(t, testprog.Build(t, "standstill", o)), dumpsAlike...)
 	theirs.SysProcAttr, theirs.Dir = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: nobodyID, Gid: nobodyID}}, "/"
 	standsStill(t, theirs, func(string) {})
+	return ours, theirs
+}
+
+// sampled waits until the daemon samples processes.
+func (h *host) sampled(pids ...int) {
+	h.t.Helper()
+	eventually(h.t, "the programs are sampled", func() bool {
+		all := h.ps(0)
+		return !slices.ContainsFunc(pids, func(pid int) bool { return all[pid].State != "sampled" })
+	})
+}
+
+// collecting starts a program that keeps 20 MB alive and collects its heap, and returns its process id once it does.
+func collecting(t *testing.T) (pid int) {
+	t.Helper()
 	collects := command(t, testprog.Build(t, "footprint", testprog.Options{}), "live", "20")
 	in, out := io.Pipe()
 	collects.Stdout = out
@@ -45,16 +62,21 @@ func TestDaemonHeap(t *testing.T) {
 		t.Fatal(err)
 	}
 	go io.Copy(io.Discard, lines)
+	return collects.Process.Pid
+}
 
+// The daemon counts the heap of a process, with no more rights than its unit leaves it, and finds what the command by itself finds: at rest
+// of a program that stands still, and at the end of a major collection. A user gets that of their own processes alone.
+func TestDaemonHeap(t *testing.T) {
+	testprog.NeedRoot(t)
+	ours, theirs := standBeside(t)
+	collects := collecting(t)
 	h := newHost(t)
 	// So small a part of the time may it stand that it is left alone for minutes.
 	h.configure("  - {executable: standstill, profile: true, overhead: 0.0001}\n  - {executable: footprint, profile: true}\n  - {profile: false}\n")
 	h.without = "all but the unit's capabilities"
 	h.start()
-	eventually(t, "the programs are sampled", func() bool {
-		all := h.ps(0)
-		return all[ours.Process.Pid].State == "sampled" && all[theirs.Process.Pid].State == "sampled" && all[collects.Process.Pid].State == "sampled"
-	})
+	h.sampled(ours.Process.Pid, theirs.Process.Pid, collects)
 	dir := t.TempDir()
 	census := func(pid int, args ...string) (doc heapDoc, stderr string) {
 		t.Helper()
@@ -82,8 +104,8 @@ func TestDaemonHeap(t *testing.T) {
 	if strings.Contains(says, h.state) {
 		t.Errorf("the answer names the daemon's folder:\n%s", says)
 	}
-	whole, _ := census(collects.Process.Pid, "--wait", "1m")
-	moving, says := census(collects.Process.Pid, "--wait", "1m", "--socket", h.socket)
+	whole, _ := census(collects, "--wait", "1m")
+	moving, says := census(collects, "--wait", "1m", "--socket", h.socket)
 	wantLine(t, says, "at the end of a major collection; stopped ")
 	if a, b := float64(moving.Total[0]), float64(whole.Total[0]); a < 0.9*b || a > 1.1*b {
 		t.Errorf("the daemon counts %v bytes, and the command by itself %v", a, b)
@@ -141,6 +163,50 @@ func TestDaemonHeap(t *testing.T) {
 		t.Fatal(err)
 	}
 	if r := h.ended(); r.status != 0 || !strings.Contains(r.stderr, "user "+strconv.Itoa(nobodyID)) || !strings.Contains(r.stderr, "asks for the heap of process "+pid) {
+		t.Errorf("the daemon ends with status %d\n%s", r.status, r.stderr)
+	}
+}
+
+// With a period for it the daemon counts the heap of each process now and then, at major collections that the process makes, with no more rights than
+// its unit leaves it. Pieces have what the command by itself finds; ccview shows all censuses of a service.
+func TestDaemonHeapSeries(t *testing.T) {
+	testprog.NeedRoot(t)
+	h := newHost(t)
+	h.more = "  heap: 1s\n  heap-pause: 50ms\n  process-overhead: 0\n"
+	h.configure("  - {executable: footprint, profile: true}\n  - {executable: spin31, profile: true, without: [heap]}\n  - {profile: false}\n")
+	h.without = "all but the unit's capabilities"
+	h.start()
+	collects := collecting(t)
+	left := runOn(t, nil, testprog.Build(t, "spin31", testprog.Options{}), forever)
+	h.await(collects, "cpu-clock", "alloc", "gc", "heap")
+	eventually(t, "a rule leaves it out", func() bool {
+		for _, m := range h.ps(0)[left.Process.Pid].Missing {
+			if m.Event == "heap" && strings.Contains(m.Reason, "a rule") {
+				return true
+			}
+		}
+		return false
+	})
+	var doc heapDoc
+	eventually(t, "pieces have several censuses", func() bool {
+		r := run(t, command(t, ccview, "heap", h.state, "--service", "footprint", "--format", "json"))
+		return r.status == 0 && json.Unmarshal([]byte(r.stdout), &doc) == nil && len(doc.Total) >= 3
+	})
+	log := filepath.Join(t.TempDir(), "heap.eventlog")
+	if r := run(t, command(t, ccagent, "heap", "--max-pause", "0", "--wait", "1m", "-o", log, strconv.Itoa(collects))); r.status != 0 {
+		t.Fatal(r.stderr)
+	}
+	var want heapDoc
+	view(t, &want, "heap", log)
+	for n, total := range doc.Total {
+		if a, b := float64(total), float64(want.Total[0]); a < 0.9*b || a > 1.1*b {
+			t.Errorf("census %d of the daemon has %v bytes, the command by itself %v", n, a, b)
+		}
+	}
+	if err := h.daemon.Process.Signal(syscall.SIGTERM); err != nil {
+		t.Fatal(err)
+	}
+	if r := h.ended(); r.status != 0 {
 		t.Errorf("the daemon ends with status %d\n%s", r.status, r.stderr)
 	}
 }

@@ -57,21 +57,13 @@ func (d dumped) said() map[uint64]said {
 // A user gets those of their own processes alone.
 func TestDaemonThreads(t *testing.T) {
 	testprog.NeedRoot(t)
-	o := testprog.Options{Threaded: true, Release: "9.10.3"}
-	ours := stand(t, o, dumpsAlike...)
-	theirs := command(t, readable(t, testprog.Build(t, "standstill", o)), dumpsAlike...)
-	theirs.SysProcAttr, theirs.Dir = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: nobodyID, Gid: nobodyID}}, "/"
-	standsStill(t, theirs, func(string) {})
+	ours, theirs := standBeside(t)
 	h := newHost(t)
 	h.configure("  - {executable: standstill, profile: true}\n  - {profile: false}\n")
 	h.without = "all but the unit's capabilities"
 	h.start()
 	pid, theirPID := strconv.Itoa(ours.Process.Pid), strconv.Itoa(theirs.Process.Pid)
-	eventually(t, "the programs are sampled", func() bool {
-		all := h.ps(0)
-		return all[ours.Process.Pid].State == "sampled" && all[theirs.Process.Pid].State == "sampled"
-	})
-
+	h.sampled(ours.Process.Pid, theirs.Process.Pid)
 	want := dumpThreads(t, ours.Process.Pid).said()
 	got := dumpThreads(t, ours.Process.Pid, "--socket", h.socket)
 	if got := got.said(); len(got) == 0 || !maps.Equal(got, want) {

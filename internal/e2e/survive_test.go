@@ -111,12 +111,12 @@ func TestDaemonSurvives(t *testing.T) {
 	h.configure("  - {executable: '*spin31*', profile: true}\n  - {executable: alloc31, profile: true}\n  - {profile: false}\n")
 	h.start()
 
-	// The program is in a file system that only the container has mounted. The shell is what it begins with.
+	// The program is in a file system that only the container has mounted, and the container has no /proc. The shell is what it begins with.
 	if err := os.Mkdir(filepath.Join(dir, "root"), 0o755); err != nil {
 		t.Fatal(err)
 	}
 	container := runOn(t, &syscall.SysProcAttr{Cloneflags: unix.CLONE_NEWPID | unix.CLONE_NEWNS, Unshareflags: unix.CLONE_NEWNS}, "/bin/sh", "-c",
-		`mount -t tmpfs none "$1/root" && cp "$0" "$1/root/contained-spin31" && exec "$1/root/contained-spin31" `+forever, spin, dir)
+		`mount -t tmpfs none "$1/root" && cp "$0" "$1/root/contained-spin31" && umount -l /proc && exec "$1/root/contained-spin31" `+forever, spin, dir)
 
 	var hot struct{ Rows []struct{ Element string } }
 	for what, c := range map[string]struct {
