@@ -172,7 +172,7 @@ func TestDaemonHeap(t *testing.T) {
 func TestDaemonHeapSeries(t *testing.T) {
 	testprog.NeedRoot(t)
 	h := newHost(t)
-	h.more = "  heap: 1s\n  heap-pause: 50ms\n  process-overhead: 0\n"
+	h.more = "  heap: 1s\n  heap-pause: 1s\n  process-overhead: 0\n"
 	h.configure("  - {executable: footprint, profile: true}\n  - {executable: spin31, profile: true, without: [heap]}\n  - {profile: false}\n")
 	h.without = "all but the unit's capabilities"
 	h.start()

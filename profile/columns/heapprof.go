@@ -179,7 +179,7 @@ func (s *heapState) heapEvent(rec *eventlog.Record) {
 	p := s.p
 	switch ev := rec.Event.(type) {
 	case *eventlog.HeapProfBegin:
-		if len(p.HeapProfiles) == maxHeapProfiles {
+		if len(p.HeapProfiles) == maxHeapProfiles || s.goesOn(ev) {
 			return
 		}
 		s.newHeapProfile(ev)
@@ -200,6 +200,12 @@ func (s *heapState) heapEvent(rec *eventlog.Record) {
 		}
 		s.heapBand(ev.Profile, rec.Time, ev.Bytes, string(key), ev.Stack)
 	}
+}
+
+// goesOn reports whether what begins is a series of ours that goes on in another log, with which this one was merged.
+func (s *heapState) goesOn(ev *eventlog.HeapProfBegin) bool {
+	i, ok := s.open[ev.Profile]
+	return ok && len(s.p.HeapSeries) > 0 && s.p.HeapProfiles[i].Breakdown == ev.Breakdown && s.p.HeapProfiles[i].PeriodNs == ev.PeriodNs
 }
 
 // taken notes how the census is taken that follows.
