@@ -144,9 +144,10 @@ func Load(c Config) (*Sampler, error) {
 	spec.Maps[samplerMapSamples].MaxEntries = uint32(c.RingBytes)
 	spec.Maps[samplerMapWalks].MaxEntries = uint32(3 * c.CPUs)
 	spec.Maps[samplerMapTransactionSpent].MaxEntries = uint32(os.Getpagesize())
-	spec.Maps[samplerMapUnwindRows].MaxEntries = uint32(c.UnwindRows)
+	rows, buckets := uint32(c.UnwindRows), uint32(c.UnwindRows/rowsPerBucket+2)
+	spec.Maps[samplerMapUnwindRows].MaxEntries = chunksOf(rows)
 	spec.Maps[samplerMapUnwindRules].MaxEntries = uint32(c.UnwindRows/rowsPerRule + 1)
-	spec.Maps[samplerMapUnwindBuckets].MaxEntries = uint32(c.UnwindRows/rowsPerBucket + 2)
+	spec.Maps[samplerMapUnwindBuckets].MaxEntries = chunksOf(buckets)
 	s := &Sampler{config: c, spec: spec}
 	// Only maps are loaded here; programs are loaded one per event.
 	if err := spec.LoadAndAssign(&s.maps, nil); err != nil {
@@ -157,7 +158,7 @@ func Load(c Config) (*Sampler, error) {
 		return nil, errors.Join(fmt.Errorf("map walks: %w", err), s.maps.Close())
 	}
 	s.walks = []*walkMemory{{walks, int64(3 * c.CPUs)}}
-	if s.unwind, err = newUnwindTables(&s.maps); err != nil {
+	if s.unwind, err = newUnwindTables(&s.maps, spec, rows, buckets); err != nil {
 		return nil, errors.Join(err, s.maps.Close())
 	}
 	if err := errors.Join(s.walks[0].number(), s.SetKeep(1)); err != nil {

@@ -134,9 +134,14 @@ func TestAddRows(t *testing.T) {
 // ruleAt looks a rule's number up as the walker does.
 func ruleAt(t *testing.T, s *Sampler, table Table, addr uint32) uint32 {
 	t.Helper()
-	read := func(m *ebpf.Map, index uint32) (first, second uint32) {
+	read := func(chunks *ebpf.Map, index uint32) (first, second uint32) {
+		var m *ebpf.Map
+		if err := chunks.Lookup(index/chunkElements, &m); err != nil {
+			t.Fatal(err)
+		}
+		defer m.Close()
 		var b [8]byte
-		if err := m.Lookup(index, &b); err != nil {
+		if err := m.Lookup(index%chunkElements, &b); err != nil {
 			t.Fatal(err)
 		}
 		return binary.NativeEndian.Uint32(b[:]), binary.NativeEndian.Uint32(b[4:])
@@ -257,5 +262,54 @@ func TestTaskLayout(t *testing.T) {
 				t.Errorf("GHC %s: %d bytes of a thread are read, %+v", version, l.TsoRead, l)
 			}
 		}
+	}
+}
+
+// A table may lie in several chunks; each chunk is made when rows come into it, and holds what those before it have no room for.
+func TestTablesGrow(t *testing.T) {
+	s, err := Load(Config{MaxFrames: 128, CPUs: 1, RingBytes: 1 << 16, UnwindRows: 8 * chunkElements})
+	if errors.Is(err, unix.EPERM) || errors.Is(err, unix.EACCES) && os.Geteuid() != 0 {
+		testprog.Skip(t, &testprog.UnsupportedError{Need: "permission to load BPF programs: " + err.Error()})
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	const count, distance = chunkElements + 1000, 1 << bucketShift
+	var rows []byte // one a bucket
+	for i := range uint32(count) {
+		rows = binary.NativeEndian.AppendUint32(rows, i*distance)
+		rows = binary.NativeEndian.AppendUint32(rows, i+1)
+	}
+	expect := func(chunks int) {
+		t.Helper()
+		if r, b := len(s.unwind.rows.chunks), len(s.unwind.buckets.chunks); r != chunks || b != chunks {
+			t.Errorf("%d and %d chunks of rows and buckets, %d of each expected", r, b, chunks)
+		}
+	}
+	expect(0)
+	table, err := s.AddTable(rows, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	expect(2)
+	// The page's rows lie on both sides of a chunk's end, as its buckets do.
+	at := uint32(chunkElements-1) * distance
+	page := []byte(nil)
+	for i := range uint32(2) {
+		page = binary.NativeEndian.AppendUint32(page, at+i*distance)
+		page = binary.NativeEndian.AppendUint32(page, 7+i)
+	}
+	if err := s.AddRows(table, page, at, 2*distance); err != nil {
+		t.Fatal(err)
+	}
+	expect(2)
+	for i, want := range map[uint32]uint32{0: 1, 1: 2, chunkElements - 2: chunkElements - 1, chunkElements - 1: 7, chunkElements: 8, chunkElements + 1: chunkElements + 2, count - 1: count} {
+		if got := ruleAt(t, s, table, i*distance+distance/2); got != want {
+			t.Errorf("in bucket %d rule %d holds, want %d", i, got, want)
+		}
+	}
+	if _, err := s.AddTable(rows, nil); !errors.Is(err, ErrTableFull) { // there is room for two chunks of buckets
+		t.Errorf("a table beyond the room gives %v", err)
 	}
 }

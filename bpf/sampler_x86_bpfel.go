@@ -546,6 +546,8 @@ const (
 	samplerVarEmitTransactionAccount = "emit_transaction_account"
 	samplerVarEmitTransactionEnd     = "emit_transaction_end"
 	samplerVarEmitTransactionWindow  = "emit_transaction_window"
+	samplerVarEmitUnwindBucket       = "emit_unwind_bucket"
+	samplerVarEmitUnwindRow          = "emit_unwind_row"
 	samplerVarEventIndex             = "event_index"
 	samplerVarKernelStacks           = "kernel_stacks"
 	samplerVarMaxFrames              = "max_frames"
@@ -666,6 +668,8 @@ type samplerVariableSpecs struct {
 	EmitTransactionAccount *ebpf.VariableSpec `ebpf:"emit_transaction_account"`
 	EmitTransactionEnd     *ebpf.VariableSpec `ebpf:"emit_transaction_end"`
 	EmitTransactionWindow  *ebpf.VariableSpec `ebpf:"emit_transaction_window"`
+	EmitUnwindBucket       *ebpf.VariableSpec `ebpf:"emit_unwind_bucket"`
+	EmitUnwindRow          *ebpf.VariableSpec `ebpf:"emit_unwind_row"`
 	EventIndex             *ebpf.VariableSpec `ebpf:"event_index"`
 	KernelStacks           *ebpf.VariableSpec `ebpf:"kernel_stacks"`
 	MaxFrames              *ebpf.VariableSpec `ebpf:"max_frames"`
@@ -772,6 +776,8 @@ type samplerVariables struct {
 	EmitTransactionAccount *ebpf.Variable `ebpf:"emit_transaction_account"`
 	EmitTransactionEnd     *ebpf.Variable `ebpf:"emit_transaction_end"`
 	EmitTransactionWindow  *ebpf.Variable `ebpf:"emit_transaction_window"`
+	EmitUnwindBucket       *ebpf.Variable `ebpf:"emit_unwind_bucket"`
+	EmitUnwindRow          *ebpf.Variable `ebpf:"emit_unwind_row"`
 	EventIndex             *ebpf.Variable `ebpf:"event_index"`
 	KernelStacks           *ebpf.Variable `ebpf:"kernel_stacks"`
 	MaxFrames              *ebpf.Variable `ebpf:"max_frames"`

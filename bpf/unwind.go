@@ -60,22 +60,87 @@ func (a *sharedArray) add(b []byte) (first uint32, err error) {
 	return first, nil
 }
 
-// unwindTables are the maps that hold call frame information.
-type unwindTables struct{ rows, rules, buckets sharedArray }
-
-func newUnwindTables(maps *samplerMaps) (t *unwindTables, err error) {
-	t = &unwindTables{}
-	var errs [3]error
-	t.rows, errs[0] = newSharedArray(maps.UnwindRows)
-	t.rules, errs[1] = newSharedArray(maps.UnwindRules)
-	t.buckets, errs[2] = newSharedArray(maps.UnwindBuckets)
-	return t, errors.Join(errs[:]...)
+// chunkedArray is a sharedArray whose memory is made in chunks, by need, up to limit elements.
+type chunkedArray struct {
+	outer       *ebpf.Map
+	spec        *ebpf.MapSpec // of a chunk
+	chunks      []*ebpf.Memory
+	used, limit uint32
 }
 
-// Values of UNWIND_BUCKET_SHIFT and sizeof(struct unwind_bucket) in record.h.
+// chunksOf is how many chunks so many elements take.
+func chunksOf(elements uint32) uint32 { return (elements + chunkElements - 1) / chunkElements }
+
+func (a *chunkedArray) fits(b []byte) bool { return len(b)/elementSize <= int(a.limit-a.used) }
+
+// add stores whole elements and returns the index of the first. They must fit.
+func (a *chunkedArray) add(b []byte) (first uint32, err error) {
+	first = a.used
+	for chunksOf(first+uint32(len(b)/elementSize)) > uint32(len(a.chunks)) {
+		if err := a.grow(); err != nil {
+			return 0, err
+		}
+	}
+	if err := a.write(b, first); err != nil {
+		return 0, err
+	}
+	a.used += uint32(len(b) / elementSize)
+	return first, nil
+}
+
+// grow makes another chunk. The walker holds the map, and the memory stays mapped here.
+func (a *chunkedArray) grow() error {
+	chunk, err := ebpf.NewMap(a.spec)
+	if err != nil {
+		return fmt.Errorf("make room for call frame information: %w", err)
+	}
+	defer chunk.Close()
+	memory, err := chunk.Memory()
+	if err != nil {
+		return fmt.Errorf("map call frame information: %w", err)
+	}
+	if err := a.outer.Put(uint32(len(a.chunks)), chunk); err != nil {
+		return fmt.Errorf("make room for call frame information: %w", err)
+	}
+	a.chunks = append(a.chunks, memory)
+	return nil
+}
+
+// write overwrites elements from an index on, whose chunks are there.
+func (a *chunkedArray) write(b []byte, index uint32) error {
+	for len(b) > 0 {
+		within := index % chunkElements
+		n := min(uint32(len(b)/elementSize), chunkElements-within)
+		if _, err := a.chunks[index/chunkElements].WriteAt(b[:n*elementSize], int64(within)*elementSize); err != nil {
+			return fmt.Errorf("store call frame information: %w", err)
+		}
+		b, index = b[n*elementSize:], index+n
+	}
+	return nil
+}
+
+// unwindTables are the maps that hold call frame information.
+type unwindTables struct {
+	rules         sharedArray
+	rows, buckets chunkedArray
+}
+
+// newUnwindTables has room for so many rows and buckets.
+func newUnwindTables(maps *samplerMaps, spec *ebpf.CollectionSpec, rows, buckets uint32) (*unwindTables, error) {
+	rules, err := newSharedArray(maps.UnwindRules)
+	return &unwindTables{
+		rules:   rules,
+		rows:    chunkedArray{outer: maps.UnwindRows, spec: spec.Maps[samplerMapUnwindRows].InnerMap, limit: rows},
+		buckets: chunkedArray{outer: maps.UnwindBuckets, spec: spec.Maps[samplerMapUnwindBuckets].InnerMap, limit: buckets},
+	}, err
+}
+
+// Values of UNWIND_BUCKET_SHIFT, UNWIND_CHUNK_SHIFT, and the sizes of struct unwind_row and struct unwind_bucket in record.h.
 const (
-	bucketShift = 8
-	bucketSize  = 8
+	bucketShift   = 8
+	chunkElements = 1 << 17
+	bucketSize    = 8
+	elementSize   = UnwindRowSize
 )
 
 // Buckets builds the index by address of encoded rows.
@@ -145,10 +210,7 @@ func (s *Sampler) AddRows(table Table, rows []byte, addr, size uint32) error {
 	}
 	count := min(size>>bucketShift, table.buckets-bucket)
 	buckets := bucketsOf(rows, addr, uint64(count), first-table.firstRow)
-	if _, err := t.buckets.memory.WriteAt(buckets, int64(table.firstBucket+bucket)*bucketSize); err != nil {
-		return fmt.Errorf("store call frame information: %w", err)
-	}
-	return nil
+	return t.buckets.write(buckets, table.firstBucket+bucket)
 }
 
 // SetRegions sets which mappings of a process have which tables. Regions beyond MaxRegions

@@ -60,8 +60,8 @@ const (
 	throttleInterval = time.Second
 	// newInterval is for how long it is looked at in each turn after a process was taken in.
 	newInterval = 2 * throttleInterval
-	// unwindRows is the room for call frame information of all programs together: some 40 MB of the
-	// kernel's memory.
+	// unwindRows is the room for call frame information of all programs together: some 40 MB of the kernel's memory if all
+	// of it is used.
 	unwindRows = 4 << 20
 	maxFrames  = 128
 	// symbolMemory bounds the child that looks names up, in bytes.

@@ -43,6 +43,7 @@ typedef _Bool bool;
 #endif
 
 #define __uint(name, val) int(*name)[val]
+#define __array(name, val) typeof(val) *name[]
 #define __type(name, val) typeof(val) *name
 
 enum {
@@ -51,6 +52,7 @@ enum {
 	BPF_MAP_TYPE_PROG_ARRAY = 3,
 	BPF_MAP_TYPE_PERCPU_ARRAY = 6,
 	BPF_MAP_TYPE_LRU_HASH = 9,
+	BPF_MAP_TYPE_ARRAY_OF_MAPS = 12,
 	BPF_MAP_TYPE_RINGBUF = 27,
 	BPF_MAP_TYPE_TASK_STORAGE = 29,
 };

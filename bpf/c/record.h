@@ -340,6 +340,9 @@ struct unwind_row {
 // search.
 #define UNWIND_BUCKET_SHIFT 8
 
+// Rows and buckets lie in chunks of 2^17, a megabyte each.
+#define UNWIND_CHUNK_SHIFT 17
+
 struct unwind_bucket {
 	u32 first; // row that holds at the bucket's first byte, counted from the region's first row
 	u32 last;  // row that holds at its last byte

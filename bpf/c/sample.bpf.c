@@ -7,12 +7,21 @@
 #include "record.h"
 #include "walk_state.h"
 
-struct {
+// Rows and buckets lie in chunks, which user space makes when it fills them: the memory of an array is there from the
+// start, and a host's programs may have a tenth of the most that there is room for.
+struct unwind_row_chunk {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
 	__uint(map_flags, BPF_F_MMAPABLE);
+	__uint(max_entries, 1 << UNWIND_CHUNK_SHIFT);
+	__type(key, u32);
+	__uint(value_size, sizeof(struct unwind_row));
+};
+
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY_OF_MAPS);
 	__uint(max_entries, 1); // set by user space
 	__type(key, u32);
-	__type(value, struct unwind_row);
+	__array(values, struct unwind_row_chunk);
 } unwind_rows SEC(".maps");
 
 struct {
@@ -23,12 +32,19 @@ struct {
 	__type(value, struct unwind_rule);
 } unwind_rules SEC(".maps");
 
-struct {
+struct unwind_bucket_chunk {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
 	__uint(map_flags, BPF_F_MMAPABLE);
+	__uint(max_entries, 1 << UNWIND_CHUNK_SHIFT);
+	__type(key, u32);
+	__uint(value_size, sizeof(struct unwind_bucket));
+};
+
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY_OF_MAPS);
 	__uint(max_entries, 1); // set by user space
 	__type(key, u32);
-	__type(value, struct unwind_bucket);
+	__array(values, struct unwind_bucket_chunk);
 } unwind_buckets SEC(".maps");
 
 struct {
@@ -58,9 +74,18 @@ struct {
 } walks SEC(".maps");
 
 INLINE struct walk *walk_at(u32 slot) { return bpf_map_lookup_elem(&walks, &slot); }
-INLINE const struct unwind_row *unwind_row_at(u32 index) { return bpf_map_lookup_elem(&unwind_rows, &index); }
+
+// in_chunk returns an element of a chunk, null where there is no such chunk yet.
+INLINE const void *in_chunk(void *chunks, u32 index)
+{
+	u32 number = index >> UNWIND_CHUNK_SHIFT, within = index & ((1 << UNWIND_CHUNK_SHIFT) - 1);
+	void *chunk = bpf_map_lookup_elem(chunks, &number);
+	return chunk ? bpf_map_lookup_elem(chunk, &within) : 0;
+}
+
+INLINE const struct unwind_row *unwind_row_at(u32 index) { return in_chunk(&unwind_rows, index); }
 INLINE const struct unwind_rule *unwind_rule_at(u32 index) { return bpf_map_lookup_elem(&unwind_rules, &index); }
-INLINE const struct unwind_bucket *unwind_bucket_at(u32 index) { return bpf_map_lookup_elem(&unwind_buckets, &index); }
+INLINE const struct unwind_bucket *unwind_bucket_at(u32 index) { return in_chunk(&unwind_buckets, index); }
 INLINE const struct process_regions *regions_of(u32 pid) { return bpf_map_lookup_elem(&regions, &pid); }
 INLINE const struct thread_state *thread_of(u32 tid) { return bpf_map_lookup_elem(&threads, &tid); }
 INLINE long note_thread(u32 tid, const struct thread_state *t) { return bpf_map_update_elem(&threads, &tid, t, 0); }
@@ -103,6 +128,8 @@ const enum transaction_end *emit_transaction_end __attribute__((unused));
 const struct transaction_window *emit_transaction_window __attribute__((unused));
 const struct transaction_account *emit_transaction_account __attribute__((unused));
 const enum thunk_state *emit_thunk_state __attribute__((unused));
+const struct unwind_row *emit_unwind_row __attribute__((unused));
+const struct unwind_bucket *emit_unwind_bucket __attribute__((unused));
 
 struct {
 	__uint(type, BPF_MAP_TYPE_RINGBUF);
