@@ -15,6 +15,7 @@ import (
 	"debug/elf"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 )
 
@@ -24,9 +25,10 @@ type opened struct {
 	elf     *elffile.File // nil if the file cannot be read
 	info    binary.Info
 	symbols *symtab.Table
-	keeps   bool            // what is found in symbols
-	dwarf   *dwarf.Evidence // nil without debug information
-	ipe     *ipe.Evidence   // nil without an info table map
+	keeps   bool                // what is found in symbols
+	dwarf   *dwarf.Evidence     // nil without debug information
+	ipe     *ipe.Evidence       // nil without an info table map
+	writers map[uint64][]uint64 // code that makes standard thunks, by their info table
 }
 
 // worthKeeping is the size of files from which on what was found in their symbols is kept.
@@ -52,7 +54,7 @@ func (r *run) module(ctx context.Context, mod *Module) error {
 		return nil
 	}
 	finder := &sources.Finder{Read: r.job.ReadSource, Module: mod.ID, Root: mod.Root, Dirs: r.job.SourceDirs, Built: mod.ModTime}
-	s := &resolver{run: r, module: mod.ID, finder: finder}
+	s := &resolver{run: r, module: mod.ID, finder: finder, writers: m.writers}
 	var closures func(uint64) string
 	if m.ipe != nil {
 		closures = m.ipe.Closures
@@ -138,9 +140,19 @@ func (m *opened) open(ctx context.Context, r *run, info *eventlog.ModuleSymbols)
 		info.HasNotes = m.info.HasNotes
 		return append(problems, "debug information left out: reading it went over the budget (--symbolize-memory, --symbolize-time)")
 	case info.HasDWARF:
+		if m.info.HasNotes {
+			if err := m.findWriters(ctx); err != nil {
+				problems = append(problems, fmt.Sprintf("where thunks are made: %v", err))
+			}
+		}
+		asked := lookups(mod.Addresses)
+		for _, code := range m.writers {
+			asked = append(asked, code[:min(len(code), maxWriters)]...)
+		}
+		slices.Sort(asked)
 		var more []string
 		m.dwarf, more = dwarf.Open(ctx, dwarfFrom, f, m.symbols, dwarf.Options{
-			Memory: memory / 2, Cache: r.job.Cache, Module: mod.ID, Addresses: lookups(mod.Addresses), Only: !r.job.EmbedSource,
+			Memory: memory / 2, Cache: r.job.Cache, Module: mod.ID, Addresses: asked, Only: !r.job.EmbedSource,
 			Warn: func(format string, args ...any) { r.problem(mod.Path, fmt.Sprintf(format, args...)) },
 		})
 		problems = append(problems, more...)

@@ -27,9 +27,10 @@ type resolver struct {
 	run       *run
 	module    uint32 // in the log
 	finder    *sources.Finder
-	witnesses []*witness     // in the order in which they are asked
-	lines     evidence.Lines // nil without line tables
-	debug     *witness       // whose lines these are
+	witnesses []*witness          // in the order in which they are asked
+	lines     evidence.Lines      // nil without line tables
+	debug     *witness            // whose lines these are
+	writers   map[uint64][]uint64 // code that makes standard thunks, by their info table
 }
 
 // add adds evidence, to be asked after what was added before.
@@ -128,6 +129,9 @@ func (s *resolver) locate(a Address) (eventlog.Location, error) {
 		}
 		if s.lines != nil && c.Quality == eventlog.QualityExact {
 			l.Lines, err = s.linesAt(addr, &l)
+		}
+		if made := s.writers[a.Addr]; err == nil && len(made) > 0 && len(l.Lines) == 0 {
+			l.Lines, err = s.writtenAt(made)
 		}
 		if lo < hi && len(l.Lines) == 0 {
 			s.run.stretch(Stretch{Module: s.module, Addr: a.Addr, Start: c.Start, Lo: lo, Hi: hi})

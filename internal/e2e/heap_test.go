@@ -179,6 +179,32 @@ func TestLeakBySource(t *testing.T) {
 	}
 }
 
+// Thunks of a library's function, which has no source notes, have the line of the program's function that it was specialised for.
+func TestLeakOfThunksOfLibrary(t *testing.T) {
+	testprog.NeedRoot(t)
+	const thunks = 399_000 // of 400 000 steps, but for the first one of each of 1000 keys
+	for _, release := range []string{"", "9.6.6", "9.10.3"} {
+		t.Run(cmp.Or(release, "own"), func(t *testing.T) {
+			exe := testprog.Build(t, "leaks", testprog.Options{Threaded: true, Release: release})
+			census := filepath.Join(t.TempDir(), "census.eventlog")
+			target := command(t, exe, "map")
+			untilReady(t, target, func() {
+				if r := run(t, command(t, ccagent, "heap", "--wait", "1m", "-o", census, pidOf(target))); r.status != 0 {
+					t.Fatalf("status %d\n%s", r.status, r.stderr)
+				}
+			})
+			var d bySource
+			view(t, &d, "heap", "--level", "span", census)
+			for _, b := range d.Bands {
+				if n := *b.Closures[0]; strings.HasPrefix(b.Band, "thunk Main.") && strings.Contains(b.Source, "Main.hs:4") && n >= thunks && n < thunks+thunks/100 {
+					return
+				}
+			}
+			t.Errorf("no band has %d thunks of tally: %+v", thunks, d.Bands[:min(len(d.Bands), 2)])
+		})
+	}
+}
+
 // untilReady starts a program that leaks, calls f when it has done so, and has it end.
 func untilReady(t *testing.T, cmd *exec.Cmd, f func()) {
 	t.Helper()

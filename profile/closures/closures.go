@@ -217,8 +217,14 @@ func row(p *profile.Profile, c *columns.Closure, isUnread bool) Row {
 	if code.Symbol != "" && code.Package == "" && strings.HasPrefix(code.Name, "(") {
 		r.Name = code.Symbol
 	}
-	if r.FileID, r.Span = p.Written(c.Place); r.FileID != 0 {
+	if r.FileID, r.Span = p.Written(c.Place); r.FileID == 0 && r.Kind != "" {
+		r.FileID, r.Span = p.Around(c.Place)
+	}
+	if r.FileID != 0 {
 		r.File = p.File(r.FileID).Path
+	}
+	if made := p.MadeIn(c.Place); made != nil {
+		r.Name, r.Module, r.Package, r.Near = made.QualifiedName(), made.Module, made.Package, false
 	}
 	switch {
 	case c.Type.In(ghc.RetBCO, ghc.StopFrame) || c.Type.In(ghc.AtomicallyFrame, ghc.CatchSTMFrame):

@@ -119,7 +119,7 @@ func band(p *profile.Profile, closure uint32, by Grouping) columns.HeapBand {
 		return b
 	case by == ByBinding, whole:
 		return b
-	case r.Kind != "constructor" && code.Kind == profile.KindCategory: // the run-time system's own
+	case r.Kind != "constructor" && code.Kind == profile.KindCategory && p.MadeIn(c.Place) == nil: // the run-time system's own
 		return named(code.Name)
 	case by == ByFile && r.File != "":
 		return columns.HeapBand{Name: r.File, FileID: r.FileID}

@@ -56,7 +56,7 @@ func Find(ctx context.Context, f *elffile.File, entries []uint64) (Refs, error) 
 	return r, r.scan(ctx, f, code(f), search{&direct, &closures, true})
 }
 
-// Within reads C code of an x86-64 file, from lo up to hi, for references to addresses, of
+// Within reads code of an x86-64 file, from lo up to hi, for references to addresses, of
 // functions or of data. Of other machines' files nothing is found.
 func Within(ctx context.Context, f *elffile.File, lo, hi uint64, addrs []uint64) ([]Ref, error) {
 	if f.Machine != elf.EM_X86_64 {

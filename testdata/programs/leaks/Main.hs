@@ -44,6 +44,7 @@ tally counts n = forM_ [1 .. n] $ \i -> do
   let m' = L.insertWith (+) (i `mod` 1000) 1 m
   _ <- evaluate m'
   writeIORef counts m'
+{-# NOINLINE tally #-}
 
 squares :: [Int]
 squares = map (\n -> n * n) [1 ..]
