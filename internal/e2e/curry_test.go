@@ -104,7 +104,8 @@ func TestCurryChoicesAreCounted(t *testing.T) {
 
 // How many choices and failures ccview ccs --costs says were made for each function is what the program was asked to make, where blocks
 // alone say how many there are in all and where the program counted them; and so it is without the program's sources, whose texts are
-// not gone by where they are newer than the program. They are allowed three times the interval's width, as above.
+// not gone by where they are newer than the program, and where the budget leaves few windows to sample in. They may be outside of their
+// intervals by half their width: of 660 (docs/curry.md) none was outside at all.
 func TestCurryChoicesByFunction(t *testing.T) {
 	const n, rounds = 100_000, 100
 	want := map[string]float64{"Prelude.Bool (choice) Main.heads": n * rounds, "Prelude.Bool (choice) Main.tails": 3 * n * rounds, "Prelude.Bool (failure) Main.lost": 2 * n * rounds}
@@ -112,13 +113,20 @@ func TestCurryChoicesByFunction(t *testing.T) {
 		known  string
 		flags  []string
 		before bool // it was built before its sources were written
-	}{{"estimated", nil, false}, {"estimated", nil, true}, {"sampled", []string{"-ticky"}, false}} {
+		budget []string
+	}{
+		{"estimated", nil, false, []string{"--max-overhead", "0"}},
+		{"estimated", nil, true, []string{"--max-overhead", "0"}},
+		{"sampled", []string{"-ticky"}, false, []string{"--max-overhead", "0"}},
+		{"estimated", nil, false, nil},
+		{"sampled", []string{"-ticky"}, false, nil},
+	} {
 		known, flags := c.known, c.flags
 		program := testprog.Build(t, "curry", testprog.Options{Flags: flags})
 		if c.before {
 			program = olderThanSources(t, program)
 		}
-		log, _ := record(t, []string{"--max-overhead", "0", "-e", "cpu-clock,alloc"}, program, "bets", strconv.Itoa(n), strconv.Itoa(rounds))
+		log, _ := record(t, append([]string{"-e", "cpu-clock,alloc"}, c.budget...), program, "bets", strconv.Itoa(n), strconv.Itoa(rounds))
 		var doc struct {
 			NonDeterminism []struct {
 				Constructor, Known string
@@ -146,7 +154,7 @@ func TestCurryChoicesByFunction(t *testing.T) {
 				found++
 			}
 			// Something else may be a sample's nearest function once in a while.
-			if m.Known != known || m.Low > m.Count || m.High < m.Count || math.Abs(m.Count-truth) > 1.5*(m.High-m.Low) || is && m.High-m.Low > 2*truth {
+			if m.Known != known || m.Low > m.Count || m.High < m.Count || max(m.Low-truth, truth-m.High) > (m.High-m.Low)/2 || is && c.budget != nil && m.High-m.Low > 2*truth {
 				t.Errorf("%v: %+v, want %.0f, %s", flags, m, truth, known)
 			}
 		}

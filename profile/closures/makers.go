@@ -82,22 +82,36 @@ func ByFunction(rows []Row, bytes *profile.Selection) []Made {
 		var whole sure.Whole
 		batched.Sum(&whole.Part, all)
 		count, low, high := r.Count(bytes.Total)
-		known := Estimated
+		known, off := Estimated, 1.0
 		if n := float64(r.Counted(bytes)); n > 0 {
 			count, low, high, known = n, n, n, Sampled
+			if whole.Weight > 0 {
+				off = whole.Weight / (n * r.Mean)
+			}
 		} else {
 			in := batched.Share(&whole.Part)
 			each := float64(bytes.Total) / r.Mean
 			low, high = min(low, in.Low*each), max(high, in.High*each)
 			count = min(count, whole.Weight/r.Mean)
 		}
-		for _, m := range mine {
+		if whole.Weight == 0 {
+			continue
+		}
+		sites := make([][]columns.SiteID, len(mine))
+		for j := range mine {
+			sites[j] = mine[j].Sites
+		}
+		size, of := bytes.Clusters(sites)
+		in := make([]float64, len(size)) // of each cluster, what is in the code that makes the constructor
+		for _, x := range of {
+			for j, w := range x {
+				in[j] += w
+			}
+		}
+		for j, m := range mine {
 			var p sure.Part
 			batched.Sum(&p, m.Sites)
-			if whole.Weight == 0 {
-				continue
-			}
-			share, in := p.Weight/whole.Weight, whole.Share(&p)
+			share, in := p.Weight/whole.Weight, sure.Clusters(of[j], in, size, off)
 			out = append(out, Made{m, count * share, low * in.Low, high * in.High, in.Effective, known})
 		}
 	}

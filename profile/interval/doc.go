@@ -35,6 +35,8 @@
 //
 // [Ratio] does the same for sums over blocks of a nursery, of each of which a part is counted.
 //
+// Where few clusters of samples say most, as windows of a probe do, [Clusters] has the clusters' variance instead.
+//
 // # Order
 //
 // Rows of a profile overlap: a sample counts for all elements that its code is due to. What
