@@ -5,6 +5,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -349,6 +350,49 @@ func TestFactsAreThoseOfGHCsHeaders(t *testing.T) {
 	})
 }
 
+// The layout of each release is that of its sources, also where it changed within a series. There is no compiler of most of them.
+func TestLayoutsAreThoseOfGHCsSources(t *testing.T) {
+	text, err := os.ReadFile("testdata/layouts.txt")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for line := range strings.Lines(string(text)) {
+		f := strings.Fields(line)
+		if f[0] == "#" {
+			continue
+		}
+		version, way := f[0], Way("rts_"+f[1])
+		l, known := LayoutOf(version, way.Profiled(), way.Threaded())
+		if !known {
+			t.Errorf("GHC %s is not known", version)
+		}
+		wide := uint16(2)
+		if l.WhyBlockedWide {
+			wide = 4
+		}
+		ours := map[string]uint16{
+			"StgTSO.id": l.TSOID, "StgTSO.why_blocked": l.WhyBlocked, "sizeof_why_blocked": wide, "StgTSO.label": l.TSOLabel, "StgTSO": l.TSOWords,
+			"StgTSO.tot_stack_size": l.TSOStackTotal, "StgTSO.prof.cccs": l.TSOCCCS, "StgTRecChunk": l.TRecChunkWords,
+			"Capability.pinned_object_blocks": l.PinnedBlocks + BaseOfCapability, "Capability.total_allocated": l.TotalAllocated + BaseOfCapability,
+			"Capability.spark_stats": l.SparkStats,
+		}
+		theirs := map[string]uint16{}
+		for _, fact := range f[2:] {
+			name, value, _ := strings.Cut(fact, "=")
+			n, err := strconv.ParseUint(value, 10, 16)
+			if err != nil {
+				t.Fatalf("%q: %v", fact, err)
+			}
+			theirs[name] = uint16(n)
+		}
+		for name, got := range ours {
+			if want := theirs[name]; got != want {
+				t.Errorf("GHC %s, %s: %s is %d, the sources say %d", version, way, name, got, want)
+			}
+		}
+	}
+}
+
 func TestArgWords(t *testing.T) {
 	for funType, want := range map[uint32]int{3: 0, 4: 1, 15: 2, 16: 3, 24: 4, 28: 8} {
 		if words, ok := ArgWords(funType); !ok || words != want {
@@ -403,8 +447,10 @@ func TestLayoutOfEveryRelease(t *testing.T) {
 
 func TestProvenanceOf(t *testing.T) {
 	for version, want := range map[string]ProvenanceFormat{
-		"": ProvenanceNone, "8.8.4": ProvenanceNone, "9.0.2": ProvenanceNone, "9.2.8": ProvenanceList, "9.4.8": ProvenanceInline6,
-		"9.6.7": ProvenanceInline8, "9.8.4": ProvenanceApart8, "9.10.3": ProvenanceApart6, "9.14.1": ProvenanceApart6, "9.15.20251020": ProvenanceMarked6, "10.0.1": ProvenanceMarked6, "9.99.1": ProvenanceMarked6,
+		"": ProvenanceNone, "8.8.4": ProvenanceNone, "9.0.2": ProvenanceNone, "9.2.8": ProvenanceList,
+		"9.4.2": ProvenanceList, "9.4.3": ProvenanceInline6, "9.4.8": ProvenanceInline6, "9.4": ProvenanceInline6,
+		"9.6.7": ProvenanceInline8, "9.8.4": ProvenanceApart8, "9.10.1": ProvenanceApart6Text, "9.10.2": ProvenanceApart6, "9.10.3": ProvenanceApart6,
+		"9.14.1": ProvenanceApart6, "9.15.20251020": ProvenanceMarked6, "10.0.1": ProvenanceMarked6, "9.99.1": ProvenanceMarked6,
 	} {
 		if got := ProvenanceOf(version); got != want {
 			t.Errorf("GHC %q has format %d, want %d", version, got, want)

@@ -3,7 +3,8 @@ package ghc
 // release is what differs between releases, in the ways without -prof. Offsets are in
 // bytes.
 type release struct {
-	from Version // the first series for which the row holds
+	from  Version // the first series for which the row holds
+	patch int     // and the first release of that series: 3 of 9.4.3
 
 	tsoID, tsoLabel    uint16 // StgTSO.id, label (0: there is none)
 	whyBlocked         uint16 // StgTSO.why_blocked
@@ -25,16 +26,33 @@ var releases = [...]release{
 		taskInCallThreaded: 120, tickyEntries: TickyEntries,
 	},
 	{
-		// The RTS's Condition, which Task has, grew by a clock's id.
-		from: Version{9, 2}, tsoWords: 15, tsoID: 48, whyBlocked: 34, profiledCCCS: 136, totalAllocated: 1200, pinnedBlocks: 1160,
+		// The RTS's Condition, which Task has, grew by a clock's id, and Capability by pinned_object_empty.
+		from: Version{9, 2}, tsoWords: 15, tsoID: 48, whyBlocked: 34, profiledCCCS: 136, totalAllocated: 1192, pinnedBlocks: 1152,
 		taskInCallThreaded: 128, tickyEntries: TickyEntries, provenance: ProvenanceList,
 	},
 	{
-		from: Version{9, 4}, tsoWords: 15, tsoID: 48, whyBlocked: 34, profiledCCCS: 136, totalAllocated: 1200, pinnedBlocks: 1160,
+		// Capability grew by current_segments, in several series alike.
+		from: Version{9, 2}, patch: 6, tsoWords: 15, tsoID: 48, whyBlocked: 34, profiledCCCS: 136, totalAllocated: 1200, pinnedBlocks: 1160,
+		taskInCallThreaded: 128, tickyEntries: TickyEntries, provenance: ProvenanceList,
+	},
+	{
+		from: Version{9, 4}, tsoWords: 15, tsoID: 48, whyBlocked: 34, profiledCCCS: 136, totalAllocated: 1192, pinnedBlocks: 1152,
+		taskInCallThreaded: 128, provenance: ProvenanceList,
+	},
+	{
+		from: Version{9, 4}, patch: 3, tsoWords: 15, tsoID: 48, whyBlocked: 34, profiledCCCS: 136, totalAllocated: 1192, pinnedBlocks: 1152,
 		taskInCallThreaded: 128, provenance: ProvenanceInline6,
 	},
 	{
-		from: Version{9, 6}, tsoWords: 16, tsoID: 48, tsoLabel: 88, whyBlocked: 34, profiledCCCS: 144, totalAllocated: 1200, pinnedBlocks: 1160,
+		from: Version{9, 4}, patch: 5, tsoWords: 15, tsoID: 48, whyBlocked: 34, profiledCCCS: 136, totalAllocated: 1200, pinnedBlocks: 1160,
+		taskInCallThreaded: 128, provenance: ProvenanceInline6,
+	},
+	{
+		from: Version{9, 6}, tsoWords: 16, tsoID: 48, tsoLabel: 88, whyBlocked: 34, profiledCCCS: 144, totalAllocated: 1192, pinnedBlocks: 1152,
+		taskInCallThreaded: 128, tickyEntries: TickyEntries96, provenance: ProvenanceInline8,
+	},
+	{
+		from: Version{9, 6}, patch: 2, tsoWords: 16, tsoID: 48, tsoLabel: 88, whyBlocked: 34, profiledCCCS: 144, totalAllocated: 1200, pinnedBlocks: 1160,
 		taskInCallThreaded: 128, tickyEntries: TickyEntries96, provenance: ProvenanceInline8,
 	},
 	{
@@ -42,7 +60,15 @@ var releases = [...]release{
 		taskInCallThreaded: 128, tickyEntries: TickyEntries96, provenance: ProvenanceApart8,
 	},
 	{
+		from: Version{9, 8}, patch: 3, tsoWords: 16, tsoID: 48, tsoLabel: 88, whyBlocked: 34, profiledCCCS: 144, totalAllocated: 1200, pinnedBlocks: 1160,
+		taskInCallThreaded: 128, tickyEntries: TickyEntries96, denseCells: true, provenance: ProvenanceApart8,
+	},
+	{
 		from: Version{9, 10}, tsoWords: 17, tsoID: 56, tsoLabel: 96, whyBlocked: 40, whyBlockedWide: true, profiledCCCS: 152, totalAllocated: 1200, pinnedBlocks: 1160,
+		taskInCallThreaded: 128, tickyEntries: TickyEntries96, denseCells: true, provenance: ProvenanceApart6Text,
+	},
+	{
+		from: Version{9, 10}, patch: 2, tsoWords: 17, tsoID: 56, tsoLabel: 96, whyBlocked: 40, whyBlockedWide: true, profiledCCCS: 152, totalAllocated: 1200, pinnedBlocks: 1160,
 		taskInCallThreaded: 128, tickyEntries: TickyEntries96, denseCells: true, provenance: ProvenanceApart6,
 	},
 	{
@@ -57,13 +83,14 @@ type ProvenanceFormat uint8
 
 // Formats of the info table map.
 const (
-	ProvenanceNone    ProvenanceFormat = iota
-	ProvenanceList                     // 9.2: a linked list of entries of pointers
-	ProvenanceInline6                  // 9.4: entries of six words of 32 bits behind an info pointer each
-	ProvenanceInline8                  // 9.6: the same, with file and span apart, and padding
-	ProvenanceApart8                   // 9.8: info pointers, entries of eight words and strings each on their own
-	ProvenanceApart6                   // 9.10: the same with six words; unit and module are the whole node's
-	ProvenanceMarked6                  // 9.15: the same, with the node's number, and entries and strings behind a magic word
+	ProvenanceNone       ProvenanceFormat = iota
+	ProvenanceList                        // 9.2 to 9.4.2: entries of pointers, each with a symbol of its own
+	ProvenanceInline6                     // 9.4.3: entries of six words of 32 bits behind an info pointer each
+	ProvenanceInline8                     // 9.6: the same, with file and span apart, and padding
+	ProvenanceApart8                      // 9.8: info pointers, entries of eight words and strings each on their own
+	ProvenanceApart6Text                  // 9.10.1: the same with six words; unit and module are the whole node's
+	ProvenanceApart6                      // 9.10.2: the same, with the closure type as a number, not as text
+	ProvenanceMarked6                     // 9.15: the same, with the node's number, and entries and strings behind a magic word
 )
 
 // Layout says where the fields lie that are read of a process, in bytes.
@@ -194,8 +221,9 @@ func releaseOf(version string) (r release, known bool) {
 	if err != nil || !v.Known() {
 		return newest, false
 	}
+	patch := patchOf(version)
 	for _, row := range releases {
-		if row.from.Before(v) || row.from == v {
+		if row.from.Before(v) || row.from == v && row.patch <= patch {
 			r = row
 		}
 	}

@@ -2,12 +2,12 @@ package ghc
 
 import (
 	"fmt"
+	"math"
 	"strconv"
 	"strings"
 )
 
-// Version is a release series of GHC: 9.10 of 9.10.3. Nothing that this package knows of
-// changes within a series.
+// Version is a release series of GHC: 9.10 of 9.10.3.
 type Version struct{ Major, Minor int }
 
 // Oldest and Newest are the first and the last series that the facts were checked for.
@@ -28,6 +28,16 @@ func ParseVersion(s string) (Version, error) {
 		}
 	}
 	return Version{}, fmt.Errorf("parse GHC version %q, which is not of the form 9.10.3: %w", s, err)
+}
+
+// patchOf gives a version's third part: 3 of 9.10.3. A version without one is taken for the last of its series.
+func patchOf(s string) int {
+	if parts := strings.SplitN(s, ".", 4); len(parts) > 2 {
+		if n, err := strconv.ParseUint(parts[2], 10, 31); err == nil {
+			return int(n)
+		}
+	}
+	return math.MaxInt
 }
 
 // Before reports whether v is older than w.

@@ -103,7 +103,7 @@ func build(version string, compressed bool) (*image, []Buffer) {
 	var infos []uint64
 	for i, e := range fac {
 		switch version {
-		case "9.2.8":
+		case "9.2.8", "9.4.2":
 			b := u64s(e.Info, cstring(e.Table), cstring(decimals[e.Closure]), cstring(e.Type), cstring(e.Label), cstring(e.Module), cstring(location(i)), 0)
 			buffers = append(buffers, Buffer{m.put(b), e.Table + "_ipe"})
 		case "9.4.8":
@@ -112,6 +112,8 @@ func build(version string, compressed bool) (*image, []Buffer) {
 			rows = append(append(rows, u64s(e.Info)...), u32s(t.add(e.Table), t.add(decimals[e.Closure]), t.add(e.Type), t.add(e.Label), t.add(e.Module), t.add(e.File), t.add(printed[i]), 0)...)
 		case "9.8.4":
 			rows = append(rows, u32s(t.add(e.Table), t.add(decimals[e.Closure]), t.add(e.Type), t.add(e.Label), t.add(e.Module), t.add(e.File), t.add(printed[i]), 0)...)
+		case "9.10.1":
+			rows = append(rows, u32s(t.add(e.Table), t.add(decimals[e.Closure]), t.add(e.Type), t.add(e.Label), t.add(e.File), t.add(printed[i]))...)
 		default:
 			rows = append(rows, u32s(t.add(e.Table), e.Closure, t.add(e.Type), t.add(e.Label), t.add(e.File), t.add(printed[i]))...)
 		}
@@ -148,7 +150,7 @@ func TestLayouts(t *testing.T) {
 	for _, c := range []struct {
 		version    string
 		compressed bool
-	}{{"9.2.8", false}, {"9.4.8", false}, {"9.6.7", false}, {"9.8.4", false}, {"9.8.4", true}, {"9.10.3", false}, {"9.10.3", true}, {"9.12.2", true}, {"9.14.1", false}, {marked, false}, {marked, true}} {
+	}{{"9.2.8", false}, {"9.4.2", false}, {"9.4.8", false}, {"9.6.7", false}, {"9.8.4", false}, {"9.8.4", true}, {"9.10.1", false}, {"9.10.1", true}, {"9.10.3", false}, {"9.10.3", true}, {"9.12.2", true}, {"9.14.1", false}, {marked, false}, {marked, true}} {
 		m, buffers := build(c.version, c.compressed)
 		got, err := Read(context.Background(), m, buffers, c.version, 1<<20)
 		if err != nil {
@@ -229,7 +231,7 @@ func TestBomb(t *testing.T) {
 
 // Any bytes give entries in the order of their addresses.
 func FuzzRead(f *testing.F) {
-	for _, version := range []string{"9.2.8", "9.4.8", "9.6.7", "9.8.4", "9.10.3", marked} {
+	for _, version := range []string{"9.2.8", "9.4.2", "9.4.8", "9.6.7", "9.8.4", "9.10.1", "9.10.3", marked} {
 		m, buffers := build(version, version == "9.10.3")
 		f.Add(m.b, uint16(buffers[0].Addr-m.base), version)
 	}

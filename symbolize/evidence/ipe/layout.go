@@ -21,9 +21,11 @@ func layoutOf(version string) (layout, error) {
 	case ghc.ProvenanceInline8:
 		return func(r *reader, addr uint64) string { return r.inline(addr, 8) }, nil
 	case ghc.ProvenanceApart8:
-		return func(r *reader, addr uint64) string { return r.apart(addr, 8) }, nil
+		return func(r *reader, addr uint64) string { return r.apart(addr, 8, true) }, nil
+	case ghc.ProvenanceApart6Text:
+		return func(r *reader, addr uint64) string { return r.apart(addr, 6, true) }, nil
 	case ghc.ProvenanceApart6:
-		return func(r *reader, addr uint64) string { return r.apart(addr, 6) }, nil
+		return func(r *reader, addr uint64) string { return r.apart(addr, 6, false) }, nil
 	case ghc.ProvenanceMarked6:
 		return (*reader).marked, nil
 	}
@@ -101,15 +103,16 @@ func (r *reader) inline(addr uint64, fields int) string {
 	return ""
 }
 
-// apart reads info pointers, entries and strings that lie apart (9.8 to 9.14).
-func (r *reader) apart(addr uint64, fields int) string {
+// apart reads info pointers, entries and strings that lie apart (9.8 to 9.14). text says that an entry's closure type is a decimal
+// number among the strings (before 9.10.2).
+func (r *reader) apart(addr uint64, fields int, text bool) string {
 	head, ok := r.words(addr, 9)
 	if !ok {
 		if head, ok = r.words(addr, 8); !ok {
 			return "head is cut off"
 		}
 	}
-	return r.body(head, fields)
+	return r.body(head, fields, text)
 }
 
 // magic stands before entries and before strings, both in the section .ipe, from 9.15 on: "IPE\0IPE\0"
@@ -129,12 +132,12 @@ func (r *reader) marked(addr uint64) string {
 		}
 		*block += word
 	}
-	return r.body(head, 6)
+	return r.body(head, 6, false)
 }
 
 // body reads what a head refers to: its link or number, whether that is compressed, count, info
 // pointers, entries and their size, strings and their size, and from 9.10 on the unit and module.
-func (r *reader) body(head []uint64, fields int) string {
+func (r *reader) body(head []uint64, fields int, text bool) string {
 	compressed, count, tables := head[1] != 0, head[2], head[3]
 	size := uint64(4 * fields)
 	if count > maxEntries || head[5] < count*size {
@@ -162,10 +165,13 @@ func (r *reader) body(head []uint64, fields int) string {
 		}
 		f := func(k int) uint32 { return binary.LittleEndian.Uint32(raw[i*size+uint64(4*k):]) }
 		e := Entry{Info: info, Table: r.text(table, f(0)), Type: r.text(table, f(2)), Label: r.text(table, f(3)), Unit: unit, Module: module}
+		if e.Closure = f(1); text {
+			e.Closure = decimal(r.text(table, f(1)))
+		}
 		if fields == 6 {
-			e.Closure, e.File, e.Span = f(1), r.text(table, f(4)), sources.ParseExtent(r.text(table, f(5)))
+			e.File, e.Span = r.text(table, f(4)), sources.ParseExtent(r.text(table, f(5)))
 		} else {
-			e.Closure, e.Module = decimal(r.text(table, f(1))), r.text(table, f(4))
+			e.Module = r.text(table, f(4))
 			e.File, e.Span = r.text(table, f(5)), sources.ParseExtent(r.text(table, f(6)))
 		}
 		if problem := r.add(e); problem != "" {
