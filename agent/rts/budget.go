@@ -6,6 +6,8 @@ import (
 	"time"
 
 	"ccagent/agent/overhead"
+	"ccagent/agent/process"
+	"ccagent/agent/procfs"
 	"ccagent/agent/rtsevents"
 	"ccagent/perf"
 )
@@ -16,6 +18,12 @@ const (
 	enoughBack = 2e6
 	leastStep  = 0.25e6
 )
+
+// cpuTime is the CPU time that a process has used, ns; 0 once it is gone.
+func cpuTime(im *process.Image) uint64 {
+	ns, _ := procfs.ProcessTime(int(im.PID))
+	return ns
+}
 
 // control keeps each group of a process within its budget. It does not poll, since that would wake a
 // CPU and several threads of Go's runtime each time: it sleeps until the kernel reports that a group
@@ -161,7 +169,7 @@ func (i *image) measure(g int) error {
 	}
 	group.hit = i.hitCost()
 	cost := float64(counts.Hits-group.counts.Hits) * group.hit
-	now := max(i.used(), group.at)
+	now := max(i.p.used(i.im), group.at)
 	group.bucket.Pass(float64(now-group.at), cost)
 	group.at = now
 	group.cost += cost

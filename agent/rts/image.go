@@ -13,7 +13,6 @@ import (
 
 	"ccagent/agent/overhead"
 	"ccagent/agent/process"
-	"ccagent/agent/procfs"
 	"ccagent/agent/rtsevents"
 	"ccagent/agent/rtsites"
 	"ccagent/agent/source"
@@ -145,7 +144,7 @@ func (i *image) place(g int) error {
 	if len(group.sites) == 0 {
 		return &rtsites.MissingError{What: "sites"}
 	}
-	group.bucket, group.at = i.budget.RTS(), i.used()
+	group.bucket, group.at = i.budget.RTS(), i.p.used(i.im)
 	group.hit = i.hitCost()
 	if err := errors.Join(i.setLimit(g), i.put(group)); err != nil {
 		group.bucket = nil
@@ -233,12 +232,6 @@ func (i *image) problems() (lines []string) {
 		lines = append(lines, fmt.Sprintf("%s %s not available: %s; events that are available go on", what, are, reason))
 	}
 	return lines
-}
-
-// used is the CPU time that the process has used, ns; 0 once it is gone. control may ask too.
-func (i *image) used() uint64 {
-	ns, _ := procfs.ProcessTime(int(i.im.PID))
-	return ns
 }
 
 // cost is what the probes have cost the process so far, ns.

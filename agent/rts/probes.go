@@ -42,6 +42,7 @@ func known() []source.Known {
 type Probes struct {
 	source.Base
 	host   *source.Host
+	used   func(*process.Image) uint64 // CPU time of a process, ns; asked with the lock of its image held
 	wanted [bpf.RTSGroups]bool
 	// quiet groups serve the walker and report labels, but write no events.
 	quiet   [bpf.RTSGroups]bool
@@ -65,7 +66,7 @@ type Probes struct {
 // open makes the source of the groups that were asked for. The probes of threads also report
 // labels.
 func open(h *source.Host, asked []*source.Event, needs source.Need) source.Source {
-	p := &Probes{host: h, stop: make(chan struct{}), images: map[uint32]*image{}, sites: map[*process.Module]found{}}
+	p := &Probes{host: h, used: cpuTime, stop: make(chan struct{}), images: map[uint32]*image{}, sites: map[*process.Module]found{}}
 	for _, e := range asked {
 		p.wanted[e.Detail.(int)] = true
 	}

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"ccagent/agent/overhead"
+	"ccagent/agent/process"
 	"ccagent/agent/source"
 	"ccagent/agent/sourcetest"
 	"ccagent/bpf"
@@ -51,7 +52,7 @@ func TestLossIsReported(t *testing.T) {
 	}
 }
 
-// Probes that have cost more than they may are taken out, and come back when time has paid
+// Probes that have cost more than they may are taken out, and come back when CPU time has paid
 // for it; the time that they were out is reported.
 func TestBudgetIsKept(t *testing.T) {
 	testprog.NeedRoot(t)
@@ -62,6 +63,7 @@ func TestBudgetIsKept(t *testing.T) {
 	// A hit is so dear that the first few spend all.
 	r.Budget.Costs.SetTrap(1e6)
 	p := r.Source.(*Probes)
+	p.used = func(*process.Image) uint64 { return now }
 	im := r.Run(t, exe, "1000000000")
 	if err := r.Source.Unavailable(); err != nil {
 		t.Fatal(err)
@@ -75,8 +77,10 @@ func TestBudgetIsKept(t *testing.T) {
 	sourcetest.Until(t, "the probes are out", out)
 	// Of a thousandth of the time: what has been spent, and then some.
 	i.mu.Lock()
-	now += 1000 * uint64(i.groups[bpf.RTSGroupGC].cost+enoughBack)
+	paid := 1000 * uint64(i.groups[bpf.RTSGroupGC].cost+enoughBack)
+	now += paid
 	i.mu.Unlock()
+	r.Budget.Pass(float64(paid))
 	i.lookAt()
 	sourcetest.Until(t, "the probes are back", func() bool { return !out() })
 	// What passes after the end of sampling is not the capture's.
