@@ -175,8 +175,8 @@ func TestDaemonHeapSeries(t *testing.T) {
 	h.more = "  heap: 1s\n  heap-pause: 1s\n  process-overhead: 0\n"
 	h.configure("  - {executable: footprint, profile: true}\n  - {executable: spin31, profile: true, without: [heap]}\n  - {profile: false}\n")
 	h.without = "all but the unit's capabilities"
+	collects := collecting(t) // has all that it keeps alive by now
 	h.start()
-	collects := collecting(t)
 	left := runOn(t, nil, testprog.Build(t, "spin31", testprog.Options{}), forever)
 	h.await(collects, "cpu-clock", "alloc", "gc", "heap")
 	eventually(t, "a rule leaves it out", func() bool {
@@ -192,6 +192,13 @@ func TestDaemonHeapSeries(t *testing.T) {
 		r := run(t, command(t, ccview, "heap", h.state, "--service", "footprint", "--format", "json"))
 		return r.status == 0 && json.Unmarshal([]byte(r.stdout), &doc) == nil && len(doc.Total) >= 3
 	})
+	// A process has one tracer.
+	if err := h.daemon.Process.Signal(syscall.SIGTERM); err != nil {
+		t.Fatal(err)
+	}
+	if r := h.ended(); r.status != 0 {
+		t.Errorf("the daemon ends with status %d\n%s", r.status, r.stderr)
+	}
 	log := filepath.Join(t.TempDir(), "heap.eventlog")
 	if r := run(t, command(t, ccagent, "heap", "--max-pause", "0", "--wait", "1m", "-o", log, strconv.Itoa(collects))); r.status != 0 {
 		t.Fatal(r.stderr)
@@ -202,11 +209,5 @@ func TestDaemonHeapSeries(t *testing.T) {
 		if a, b := float64(total), float64(want.Total[0]); a < 0.9*b || a > 1.1*b {
 			t.Errorf("census %d of the daemon has %v bytes, the command by itself %v", n, a, b)
 		}
-	}
-	if err := h.daemon.Process.Signal(syscall.SIGTERM); err != nil {
-		t.Fatal(err)
-	}
-	if r := h.ended(); r.status != 0 {
-		t.Errorf("the daemon ends with status %d\n%s", r.status, r.stderr)
 	}
 }
