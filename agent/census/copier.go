@@ -10,6 +10,7 @@ import (
 
 	"ccagent/heap"
 	"ccagent/internal/ghc"
+	"ccagent/perf"
 )
 
 // copier copies groups of blocks, and counts what they hold.
@@ -26,6 +27,11 @@ type copier struct {
 	keep     *Copy                  // nil if what was copied is not kept
 	drawing  *drawing               // nil if all descriptors were read while the program stood
 	counter  *counter               // of drawing
+	until    uint64                 // when nothing more is to be copied while the program stands, CLOCK_MONOTONIC in ns; 0 is never
+
+	// Room for what is found while the program stands.
+	pool   []heap.Group
+	pieces []piece
 
 	kept []kept       // copied, to be counted
 	left []heap.Group // to be copied while the program runs
@@ -86,21 +92,31 @@ func (c *copier) while(r *Reader, census *Census) error {
 	d := census.Descriptors
 	oldest, young := d.Oldest().Address, 0
 	var scratch [ghc.BlockBytes / 8]uint64
-	for i := range d.Groups {
-		g := &d.Groups[i]
-		if !c.takes(d, g) {
-			continue
+	begun, late := perf.Monotonic(), false
+	from := c.used
+	for _, old := range []bool{false, true} { // what is moved the soonest comes first
+		for i := range d.Groups {
+			g := &d.Groups[i]
+			if (g.Generation == oldest) != old || !c.takes(d, g) {
+				continue
+			}
+			if c.until != 0 && !late && i%lateEach == 0 && perf.Monotonic() > c.until {
+				late, c.beside = true, true
+			}
+			if late || c.beside && (old || whole(g) && young+int(g.Used()) > maxYoung) {
+				c.left = append(c.left, *g)
+				continue
+			}
+			if whole(g) {
+				young += int(g.Used())
+			}
+			if err := c.take(r, census, g, scratch[:]); err != nil {
+				return err
+			}
 		}
-		if c.beside && (g.Generation == oldest || whole(g) && young+int(g.Used()) > maxYoung) {
-			c.left = append(c.left, *g)
-			continue
-		}
-		if whole(g) {
-			young += int(g.Used())
-		}
-		if err := c.take(r, census, g, scratch[:]); err != nil {
-			return err
-		}
+	}
+	if c.until != 0 {
+		r.learnRate(c.used-from, perf.Monotonic()-begun)
 	}
 	if c.keep == nil {
 		return nil
@@ -112,6 +128,9 @@ func (c *copier) while(r *Reader, census *Census) error {
 	}
 	return r.stable(c.keep)
 }
+
+// lateEach is after how many groups it is asked again whether there is time to copy more.
+const lateEach = 8
 
 // data copies static data, where CAFs are.
 func (c *copier) data(r *Reader) error {

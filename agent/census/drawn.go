@@ -13,10 +13,11 @@ import (
 )
 
 // Parts of the pause that is allowed: for descriptors, of which half where closures are to be copied at once, and
-// until nothing more is begun.
+// until nothing more is begun; and until what was begun in pieces of which it is known how long they take should have ended.
 const (
 	descriptorPart = 0.6
 	standPart      = 0.85
+	endPart        = 0.95
 )
 
 // counter counts the megablocks that were drawn, one after another. What younger generations have is counted of
@@ -44,21 +45,24 @@ type piece struct {
 // is time, and copies what cannot wait.
 func (c *copier) look(ctx context.Context, r *Reader, census *Census, o Options, since uint64, later bool) (_ bool, err error) {
 	part := func(of float64) uint64 { return since + uint64(of*float64(o.MaxPause)) }
+	t := times{descriptors: part(descriptorPart), stand: part(standPart), end: part(endPart)}
 	if o.MaxPause == 0 {
 		census.Descriptors, err = r.Descriptors()
 	} else {
-		until, giveUp := part(descriptorPart), uint64(0)
 		if o.Hurry {
-			until = part(descriptorPart / 2)
+			t.descriptors = part(descriptorPart / 2)
 		}
 		if o.Strict {
-			giveUp = part(1)
+			t.giveUp = part(1)
 		}
-		if c.drawing, err = r.draw(until, giveUp); err == nil {
+		if c.drawing, err = r.draw(t, c.pool); err == nil {
 			census.Descriptors = c.drawing.d
 			if c.drawing.complete() && !o.Hurry {
-				c.drawing.assemble()
+				c.drawing.gather()
 				c.drawing = nil
+				if census.AtRest {
+					census.Descriptors.sort()
+				}
 			}
 		}
 	}
@@ -66,6 +70,7 @@ func (c *copier) look(ctx context.Context, r *Reader, census *Census, o Options,
 		return later, err
 	}
 	d := census.Descriptors
+	r.words(d)
 	if census.AtRest {
 		giveUp := uint64(0)
 		if o.MaxPause > 0 {
@@ -89,15 +94,20 @@ func (c *copier) look(ctx context.Context, r *Reader, census *Census, o Options,
 	}
 	if c.drawing != nil {
 		c.beside = true
-		return true, c.standDrawn(r, census, o, part(standPart))
+		return true, c.standDrawn(r, census, o, t)
 	}
 	if o.MaxPause > 0 { // the heap may have grown since room was made, and the machine be busy
-		size, left := d.small(), float64(o.MaxPause)-float64(perf.Monotonic()-since)
-		c.beside = c.beside || len(c.arena) > 0 && (float64(size)/copyRate*1e9 > left || size > uint64(len(c.arena)))
-		later = later || float64(size)/copyRate*1e9+float64(d.Megablocks)*float64(residencePause) > left
+		size, left := d.small(), float64(t.stand)-float64(perf.Monotonic())
+		copying := float64(size) / r.rate() * 1e9
+		c.beside = c.beside || len(c.arena) > 0 && (copying > left || size > uint64(len(c.arena)))
+		later = later || copying+float64(d.Megablocks)*float64(residencePause) > left
+		c.until = t.stand
 	}
 	if err := c.while(r, census); err != nil || !o.Residence || later {
 		return later, err
+	}
+	if o.MaxPause > 0 && perf.Monotonic()+d.Megablocks*uint64(residencePause) > t.end {
+		return true, nil
 	}
 	census.Residence, err = r.residence(d)
 	return later, err
@@ -105,8 +115,9 @@ func (c *copier) look(ctx context.Context, r *Reader, census *Census, o Options,
 
 // standDrawn copies of megablocks that were drawn what a collection of younger generations may move, and if that
 // is asked for, what there is time for of the rest.
-func (c *copier) standDrawn(r *Reader, census *Census, o Options, until uint64) error {
+func (c *copier) standDrawn(r *Reader, census *Census, o Options, t times) error {
 	n := &counter{r: r, census: census, o: o, c: c, labels: labels{r.Profiled, r.Tables.Name, map[uint64]string{}}, whole: newTally(r, o), young: newStratum(r, o), old: newStratum(r, o), heads: newStratum(r, o)}
+	n.pieces = c.pieces
 	n.old.known = float64(c.drawing.d.Oldest().Words)
 	c.counter = n
 	w := c.drawing
@@ -118,7 +129,7 @@ func (c *copier) standDrawn(r *Reader, census *Census, o Options, until uint64) 
 		}
 	}
 	begun := c.used
-	inTime := func() bool { return c.used-begun < maxYoung && perf.Monotonic() < until }
+	inTime := func() bool { return c.used-begun < maxYoung && perf.Monotonic() < t.stand }
 	for _, g := range c.nursery {
 		if !inTime() {
 			break
@@ -129,7 +140,7 @@ func (c *copier) standDrawn(r *Reader, census *Census, o Options, until uint64) 
 		g.Free = g.Start // it was taken
 	}
 	for i := range w.units[:w.stood] {
-		if (i >= leastDrawn || c.keep != nil) && !inTime() { // what is kept may be copied later, too
+		if (i >= leastCounted || c.keep != nil) && !inTime() { // what is kept may be copied later, too
 			w.stood = i // of others, younger generations are not known
 			break
 		}
@@ -140,10 +151,14 @@ func (c *copier) standDrawn(r *Reader, census *Census, o Options, until uint64) 
 	if c.keep != nil {
 		return r.stable(c.keep)
 	}
-	for o.Hurry && n.ahead < w.stood && (n.ahead < leastCounted || perf.Monotonic() < until) {
+	now, longest := perf.Monotonic(), uint64(0) // that a megablock has taken
+	for o.Hurry && n.ahead < w.stood && (n.ahead < leastCounted || now+longest < t.end) {
 		if err := n.unit(n.ahead, true); err != nil {
 			return err
 		}
+		before := now
+		now = perf.Monotonic()
+		longest = max(longest, now-before)
 		n.ahead++
 	}
 	return nil

@@ -248,7 +248,7 @@ func TestYoungOfADrawnHeap(t *testing.T) {
 				if c.all {
 					until = math.MaxUint64
 				}
-				if cp.drawing, err = r.draw(until, 0); err != nil {
+				if cp.drawing, err = r.draw(times{descriptors: until, stand: math.MaxUint64}, nil); err != nil {
 					return err
 				}
 				census.Descriptors, cp.beside = cp.drawing.d, true
@@ -271,7 +271,7 @@ func TestYoungOfADrawnHeap(t *testing.T) {
 					cp.nursery = nil
 					cp.drawing.stood -= c.but
 				}
-				return cp.standDrawn(r, census, o, math.MaxUint64)
+				return cp.standDrawn(r, census, o, times{stand: math.MaxUint64, end: math.MaxUint64})
 			}); err != nil {
 				t.Fatal(err)
 			}

@@ -23,6 +23,7 @@ type drawing struct {
 	known int // groups in use that were read of them
 	stood int // those of them that were read while the program stood
 	buf   []byte
+	pool  []heap.Group // what was read of units, one behind the other, as long as there is room
 }
 
 // unit is a megablock that is divided into groups.
@@ -31,8 +32,9 @@ type unit struct {
 	groups []heap.Group // in use
 }
 
-// leastDrawn is how many megablocks are read while the program stands, however long that takes: of fewer,
-// bands would say little. It is about a millisecond.
+// leastDrawn is how many megablocks are read while the program stands beyond the part of the pause that is for descriptors:
+// of fewer, bands would say little. It is about a millisecond; where it is more, as on a machine that is slow at that moment, standPart of the
+// pause ends it, but for leastCounted.
 const leastDrawn = 64
 
 // headsAtOnce is how many megablocks' first descriptors are read at once.
@@ -83,22 +85,34 @@ func (r *Reader) heads(w *drawing, until uint64) error {
 	return nil
 }
 
-// draw reads descriptors of megablocks in random order until a time, CLOCK_MONOTONIC in ns, and gives up
-// if it has not found the megablocks by giveUp. The program stands.
-func (r *Reader) draw(until, giveUp uint64) (*drawing, error) {
+// times are moments of a pause, CLOCK_MONOTONIC in ns.
+type times struct {
+	descriptors uint64 // until then descriptors are read
+	stand       uint64 // from then on nothing is begun that can be done later
+	end         uint64 // the pause that is allowed is over
+	giveUp      uint64 // if megablocks are not found by then, there is no census; 0 is never
+}
+
+// draw reads descriptors of megablocks in random order for as long as there is time. The program stands. What is read
+// goes into pool, which is empty, as long as that has room: to find memory takes long at times.
+func (r *Reader) draw(t times, pool []heap.Group) (*drawing, error) {
 	d, err := r.extent()
 	if err != nil {
 		return nil, err
 	}
-	w := &drawing{d: d, buf: make([]byte, heap.DescriptorBytes)}
-	if err := r.heads(w, giveUp); err != nil {
+	w := &drawing{d: d, buf: make([]byte, heap.DescriptorBytes), pool: pool}
+	if err := r.heads(w, t.giveUp); err != nil {
 		return nil, err
 	}
 	w.all = len(w.units)
 	rand.Shuffle(len(w.units), func(i, k int) { w.units[i], w.units[k] = w.units[k], w.units[i] })
 	// Of segments a part says nothing of the others, since no generation says how many words they have. They
 	// stay where they are, but may be given up.
-	for w.read < len(w.units) && !w.full() && (w.read < leastDrawn || d.Nonmoving || perf.Monotonic() < until) {
+	inTime := func() bool {
+		now := perf.Monotonic()
+		return now < t.descriptors || w.read < leastDrawn && now < t.stand
+	}
+	for w.read < len(w.units) && !w.full() && (w.read < leastCounted || d.Nonmoving || inTime()) {
 		if d.Nonmoving && !r.nonmoving {
 			return nil, ErrNonmoving
 		}
@@ -125,7 +139,14 @@ func (r *Reader) next(w *drawing) error {
 	if _, err := r.Memory.ReadAt(w.buf, int64(u.at)); err != nil {
 		return fmt.Errorf("read the descriptors of the heap's blocks: %w", err)
 	}
+	if room := w.pool[len(w.pool):]; cap(room) >= groupsInMegablock {
+		u.groups = room[:0:groupsInMegablock]
+	}
 	w.d.describe(u.at, w.buf, 1, func(g heap.Group) { u.groups = append(u.groups, g) })
+	if n := len(w.pool); cap(w.pool)-n >= groupsInMegablock {
+		w.pool = w.pool[:n+len(u.groups)]
+		u.groups = w.pool[n : n+len(u.groups) : n+len(u.groups)]
+	}
 	w.known += len(u.groups)
 	w.read++
 	return nil
@@ -137,6 +158,23 @@ func (w *drawing) full() bool { return w.known+len(w.d.Free) >= maxGroups }
 // complete reports whether all descriptors were read.
 func (w *drawing) complete() bool { return w.read == w.all }
 
+// groupsInMegablock is how many groups the descriptors of a megablock can tell of.
+const groupsInMegablock = ghc.MegablockBytes / ghc.BlockBytes
+
+// gather gives the descriptors all that was read, in no order, and takes it from the drawing.
+func (w *drawing) gather() {
+	pooled := 0
+	for i := range w.units[:w.read] {
+		pooled += len(w.units[i].groups)
+	}
+	if pooled != len(w.pool) { // there was no room for some
+		w.assemble()
+		return
+	}
+	w.d.Groups = append(w.pool, w.whole...)
+	w.units, w.pool = nil, nil
+}
+
 // assemble gives the descriptors all that was read, by address.
 func (w *drawing) assemble() {
 	d := w.d
@@ -144,6 +182,11 @@ func (w *drawing) assemble() {
 	for i := range w.units[:w.read] {
 		d.Groups = append(d.Groups, w.units[i].groups...)
 	}
+	d.sort()
+}
+
+// sort has the groups by address.
+func (d *Descriptors) sort() {
 	for _, all := range [][]heap.Group{d.Groups, d.Free} {
 		slices.SortFunc(all, func(x, y heap.Group) int { return cmp.Compare(x.Start, y.Start) })
 	}

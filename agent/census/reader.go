@@ -27,6 +27,8 @@ type Reader struct {
 	// Stops are those of the program for censuses so far, also for those that were given up.
 	Stops Stops
 
+	copied    float64 // bytes a second, as the last copy was made while the program stood; 0 if none was
+	most      uint64  // bytes of small objects that the heap had at the most when the program was stopped
 	threaded  bool
 	nonmoving bool // closures of the non-moving collector are counted
 	layout    ghc.Layout

@@ -93,6 +93,27 @@ var (
 // copyRate is how many bytes are copied in a second at the least, as far as is known before.
 const copyRate = 4 << 30
 
+// rateBytes is how much must have been copied to tell how fast that is.
+const rateBytes = 1 << 20
+
+// rate is how many bytes are copied in a second, as far as is known.
+func (r *Reader) rate() float64 {
+	if r.copied == 0 {
+		return copyRate
+	}
+	return min(r.copied, copyRate)
+}
+
+// learnRate takes note of how long copying took while the program stood. Where too little was copied to tell, what was learned before is
+// forgotten by and by: else a single slow moment would be the last one that is seen.
+func (r *Reader) learnRate(bytes int, ns uint64) {
+	if bytes >= rateBytes && ns > 0 {
+		r.copied = float64(bytes) / float64(ns) * 1e9
+	} else {
+		r.copied = (r.rate() + copyRate) / 2
+	}
+}
+
 // maxYoung bounds what is copied of younger generations while the program stands: they will be
 // moved by the next collection, which may come soon.
 const maxYoung = 4 << 20
@@ -211,6 +232,9 @@ func (r *Reader) prepare(o Options) (c *copier, later bool, err error) {
 	if o.MaxPause > 0 {
 		size += maxYoung
 	}
+	if o.MaxPause > 0 {
+		c.makeRoom(len(before.Groups))
+	}
 	// While a collection runs, descriptors say less than what it keeps; but no heap has more than it maps.
 	mapped := before.Megablocks * ghc.MegablockBytes
 	if err := c.reserve(size+size/4, mapped+mapped/4+dataBytes(r.segments)); err != nil {
@@ -220,11 +244,41 @@ func (r *Reader) prepare(o Options) (c *copier, later bool, err error) {
 	return c, later, nil
 }
 
+// maxRoom is for how many groups room is made before the program stands: about as many as can be read of in 5 ms.
+const maxRoom = 1 << 16
+
+// makeRoom makes room for what is known of groups, of which there are so many now, and has the kernel put pages in place: the program is not to
+// stand while Go or the kernel looks for memory.
+func (c *copier) makeRoom(groups int) {
+	n := min(groups+groups/4, maxRoom) + 2*groupsInMegablock
+	c.pool, c.kept, c.left, c.pieces = make([]heap.Group, n), make([]kept, n), make([]heap.Group, n), make([]piece, n)
+	clear(c.pool)
+	clear(c.kept)
+	clear(c.left)
+	clear(c.pieces)
+	c.pool, c.kept, c.left, c.pieces = c.pool[:0], c.kept[:0], c.left[:0], c.pieces[:0]
+}
+
+// busyRate is how many bytes are copied in a second on a machine that is busy: a pause that is proposed should be enough there, too.
+const busyRate = 512 << 20
+
 // pauseStep is to what pauses are rounded up that are proposed.
 const pauseStep = 10 * time.Millisecond
 
-// CopyPause is how many bytes of small objects the heap has now, and within which pause they can be copied while the program stands, with room for
-// what has come since.
+// words takes note of how much the heap has, as its generations say while the program stands. What descriptors say while it runs may be of
+// the middle of a collection, when little of the heap has been copied.
+func (r *Reader) words(d *Descriptors) {
+	var bytes uint64
+	for i := range d.Generations {
+		bytes += 8 * d.Generations[i].Words
+	}
+	if bytes < d.Megablocks*ghc.MegablockBytes { // else it is no truth
+		r.most = max(r.most, bytes)
+	}
+}
+
+// CopyPause is how many bytes of small objects the heap has, now or when the program was stopped before, and within which pause they can be copied
+// while the program stands, with room for what has come since.
 func (r *Reader) CopyPause() (bytes uint64, pause time.Duration, err error) {
 	for range restTries {
 		begun := time.Now()
@@ -232,8 +286,8 @@ func (r *Reader) CopyPause() (bytes uint64, pause time.Duration, err error) {
 		if d, err = r.anyDescriptors(); err != nil {
 			continue // it changes while it is read
 		}
-		bytes = d.small()
-		took := time.Since(begun) + time.Duration(float64(bytes)/copyRate*1e9)
+		bytes = max(d.small(), r.most)
+		took := time.Since(begun) + time.Duration(float64(bytes)/min(r.rate(), busyRate)*1e9)
 		return bytes, (2*took/pauseStep + 1) * pauseStep, nil
 	}
 	return 0, 0, err
@@ -248,6 +302,9 @@ func (c *copier) finish(ctx context.Context, r *Reader, census *Census, o Option
 		census.Manner = Beside
 	}
 	drawn := c.drawing != nil
+	if !drawn {
+		census.Descriptors.sort()
+	}
 	if err := c.findNurseries(ctx, r, census.Descriptors, drawn); err != nil {
 		return err
 	}
