@@ -1,14 +1,17 @@
 package main
 
 import (
+	"path/filepath"
 	"strings"
 
 	"ccagent/internal/printable"
 	"ccagent/profile"
+	"ccagent/profile/closures"
 	"ccagent/profile/diff"
 	"ccagent/ui/printer"
 	diffscreen "ccagent/ui/screen/diff"
 	"ccagent/ui/screen/diffflame"
+	"ccagent/ui/screen/heap"
 
 	"github.com/spf13/cobra"
 )
@@ -36,7 +39,11 @@ hold for both sides.
 With several logs a side, differences are tested: how much runs of one side
 vary decides what the other side must differ by. p-values are adjusted for the
 number of elements. A single log a side gets no test: its ± is the noise of
-sampling alone.`,
+sampling alone.
+
+Of two logs that have censuses of the heap and no samples, the bands of the
+largest census are compared, by where their closures are written, or by --level
+type, kind, span, binding, file, module or package.`,
 		Args: exactly(2, "two logs, or two lists of logs with commas"),
 		RunE: func(c *cobra.Command, args []string) error {
 			if err := d.check(); err != nil {
@@ -48,6 +55,13 @@ sampling alone.`,
 			}
 			if v.interactive(c) {
 				return v.tuiDiff(c, a, b, d.options)
+			}
+			r, err := v.compareHeaps(c, a, b)
+			if err != nil {
+				return err
+			}
+			if r != nil {
+				return v.print(r, "")
 			}
 			if d.stacks {
 				r, err := v.compareStacks(c, a, b, d.all)
@@ -140,6 +154,31 @@ func (v *view) compareStacks(c *cobra.Command, a, b []string, all bool) (printer
 		return nil, err
 	}
 	return diffflame.Of(as, bs, a, b, all), nil
+}
+
+// compareHeaps compares the bands of two logs that have censuses of the heap, and no samples; nil of others.
+func (v *view) compareHeaps(c *cobra.Command, a, b []string) (printer.Report, error) {
+	if len(a) != 1 || len(b) != 1 || v.event != "" {
+		return nil, nil
+	}
+	var both [2]*profile.Profile
+	for i, path := range []string{a[0], b[0]} {
+		p, err := v.load(path)
+		if err != nil || p.Samples() > 0 || len(p.HeapProfiles) == 0 {
+			return nil, err
+		}
+		both[i] = p
+	}
+	r := heap.BandChanges{A: both[0], B: both[1], NameA: filepath.Base(a[0]), NameB: filepath.Base(b[0])}
+	if c.Flags().Changed("level") {
+		var err error
+		if r.Level, err = closures.ParseGrouping(v.level); err != nil {
+			return nil, wrong("--level: %v", err)
+		}
+	} else if both[0].HeapProfiles[0].HasKinds() && both[1].HeapProfiles[0].HasKinds() {
+		r.Level = closures.BySpan
+	}
+	return r, nil
 }
 
 // compare reads the logs one after another and keeps only their figures.
