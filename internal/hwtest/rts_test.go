@@ -3,8 +3,10 @@ package hwtest_test
 import (
 	"bufio"
 	"cmp"
+	"debug/elf"
 	"encoding/json"
 	"fmt"
+	"math"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -35,6 +37,12 @@ func TestRunTimeSystem(t *testing.T) {
 		options := testprog.Options{GHC: ghc, Threaded: threaded, Flags: []string{"-optl-static", "-finfo-table-map"}}
 		files["/bin/"+name] = read(t, testprog.Build(t, name, options))
 	}
+	files["/bin/centres"] = read(t, testprog.Build(t, "rev", testprog.Options{
+		GHC: ghc, Prof: true, Flags: []string{"-optl-static", "-finfo-table-map"},
+	}))
+	shared := testprog.Build(t, "alloc31", testprog.Options{GHC: ghc, Dynamic: true, Threaded: true, Flags: []string{"-finfo-table-map"}})
+	files["/bin/shared"] = read(t, shared)
+	addLibraries(t, files, filepath.Join(fetched(t), "ghc-arm64"), shared)
 	own := func(name string) string { return "/tmp/" + name + "-own.eventlog" }
 	withOwn := func(j hwtest.Job) hwtest.Job {
 		j.Argv = append(j.Argv, "+RTS", "-l", "-ol"+own(j.Name), "-RTS")
@@ -47,6 +55,8 @@ func TestRunTimeSystem(t *testing.T) {
 	heap.Name, heap.Files = "heap", []string{"/tmp/heap.eventlog", own("heap")}
 	threads := beside("ready", 0, []string{"/bin/standstill"}, "threads", "--format", "json", "PID")
 	threads.Name = "threads"
+	centres := record("centres", []string{"-e", "cpu-clock,alloc", "-F", "499"}, "/bin/centres", "220", "200", "+RTS", "-s", "-p", "-po/tmp/report")
+	centres.Files = append(centres.Files, "/tmp/report.prof")
 	done := boot(t, hwtest.Machine{Arch: "arm64", Kernel: image, CPUs: 2}, files, []hwtest.Job{
 		record("alloc", []string{"-e", "alloc"}, "/bin/alloc31", "500", "+RTS", "-s"),
 		withOwn(record("gc", []string{"-e", "gc"}, "/bin/retain", "500", "20", "+RTS", "-N2", "-A256k", "-RTS")),
@@ -55,6 +65,8 @@ func TestRunTimeSystem(t *testing.T) {
 		record("stm", []string{"-e", "stm"}, "/bin/conflict", "40", "3", "2000"),
 		record("blocked", []string{"-e", "blocked"}, "/bin/blocked", "20", "4"),
 		record("duplicated", []string{"-e", "duplicated", "-F", "499"}, "/bin/twice", "together", "40", "300", "+RTS", "-N2"),
+		centres,
+		record("shared", []string{"-e", "cpu-clock,alloc,gc", "-F", "499"}, "/bin/shared", "500", "+RTS", "-s"),
 		heap, threads, attachJob, daemonJob,
 	})
 	wantAllocation(t, done["alloc"])
@@ -67,6 +79,8 @@ func TestRunTimeSystem(t *testing.T) {
 	wantCensus(t, done["heap"])
 	wantStandstill(t, done["threads"])
 	wantDuplicated(t, done["duplicated"])
+	wantCentres(t, done["centres"])
+	wantShared(t, done["shared"])
 	wantRev(t, logOf(t, done["attach"]), "cpu-clock", few)
 	wantPiece(t, done["daemon"])
 }
@@ -100,13 +114,12 @@ func logs(t *testing.T, r hwtest.Result) (log string, ours, theirs *eventlog.Rea
 
 var allocated = regexp.MustCompile(`([0-9,]+) bytes allocated in the heap`)
 
-// wantAllocation checks a capture of the program alloc31 with +RTS -s: the bytes, and who has allocated them.
-func wantAllocation(t *testing.T, r hwtest.Result) (bytes, want float64) {
+// wantBytes checks that as many bytes were sampled as +RTS -s printed to stderr.
+func wantBytes(t *testing.T, log, stderr string) (bytes, want float64) {
 	t.Helper()
-	log := logOf(t, r)
-	said := allocated.FindStringSubmatch(r.Stderr)
+	said := allocated.FindStringSubmatch(stderr)
 	if said == nil {
-		t.Fatalf("the run-time system says nothing of allocation:\n%s", r.Stderr)
+		t.Fatalf("the run-time system says nothing of allocation:\n%s", stderr)
 	}
 	want, err := strconv.ParseFloat(strings.ReplaceAll(said[1], ",", ""), 64)
 	if err != nil {
@@ -122,6 +135,14 @@ func wantAllocation(t *testing.T, r hwtest.Result) (bytes, want float64) {
 	if bytes < 0.99*want || bytes > 1.01*want {
 		t.Errorf("%.0f bytes were sampled, the run-time system counted %.0f", bytes, want)
 	}
+	return bytes, want
+}
+
+// wantAllocation checks a capture of the program alloc31 with +RTS -s: the bytes, and who has allocated them.
+func wantAllocation(t *testing.T, r hwtest.Result) (bytes, want float64) {
+	t.Helper()
+	log := logOf(t, r)
+	bytes, want = wantBytes(t, log, r.Stderr)
 	var hot struct {
 		Rows []struct {
 			Element, File    string
@@ -147,6 +168,101 @@ func wantAllocation(t *testing.T, r hwtest.Result) (bytes, want float64) {
 	}
 	t.Logf("alloc: %.0f bytes, the run-time system counted %.0f; %v", bytes, want, shares)
 	return bytes, want
+}
+
+// addLibraries adds the loader and all shared libraries of a program, which are in a tree of Debian's packages for arm64.
+func addLibraries(t *testing.T, files hwtest.Initramfs, tree, exe string) {
+	t.Helper()
+	files["/lib/ld-linux-aarch64.so.1"] = read(t, filepath.Join(tree, "lib/aarch64-linux-gnu/ld-linux-aarch64.so.1"))
+	for todo := []string{exe}; len(todo) > 0; todo = todo[1:] {
+		f, err := elf.Open(todo[0])
+		if err != nil {
+			t.Fatal(err)
+		}
+		names, err := f.ImportedLibraries()
+		f.Close()
+		if err != nil {
+			t.Fatalf("%s: %v", todo[0], err)
+		}
+		for _, name := range names {
+			if _, have := files["/lib/"+name]; have {
+				continue
+			}
+			var found []string
+			for _, dir := range []string{"usr/lib/ghc/lib/*-ghc-*", "lib/aarch64-linux-gnu", "usr/lib/aarch64-linux-gnu"} {
+				at, err := filepath.Glob(filepath.Join(tree, dir, name))
+				if err != nil {
+					t.Fatal(err)
+				}
+				found = append(found, at...)
+			}
+			if len(found) == 0 {
+				t.Fatalf("%s needs %s, which is not in %s", todo[0], name, tree)
+			}
+			files["/lib/"+name] = read(t, found[0])
+			todo = append(todo, found[0])
+		}
+	}
+}
+
+// wantCentres checks a capture of a program of the profiling way with the report that its run-time system makes of the same run:
+// what each cost centre has allocated, and how much of the time rev's has.
+func wantCentres(t *testing.T, r hwtest.Result) {
+	t.Helper()
+	report := string(r.Files["/tmp/report.prof"])
+	delete(r.Files, "/tmp/report.prof")
+	log := logOf(t, r)
+	wantWhole(t, log, "cpu-clock", few)
+	wantBytes(t, log, r.Stderr)
+	for _, event := range []string{"alloc", "cpu-clock"} {
+		var centres struct {
+			Samples float64
+			Rows    []struct {
+				Centre     string `json:"cost_centre"`
+				Individual float64
+			}
+		}
+		view(t, &centres, "ccs", log, "--mode", "exact", "--event", event, "--category", "haskell,stg,foreign,rts")
+		ours := map[string]float64{}
+		for _, row := range centres.Rows {
+			ours[row.Centre] += row.Individual
+		}
+		column, room := 4, 0.03
+		if event == "cpu-clock" {
+			// Its ticks are few, and come when the emulator has time for them.
+			column, room = 3, 0.2
+		}
+		checked := 0
+		for _, name := range []string{"rev", "upto", "total"} {
+			for line := range strings.Lines(report) { // name, module, source, % time, % alloc
+				f := strings.Fields(line)
+				if len(f) != 5 || f[0] != name || f[1] != "Main" {
+					continue
+				}
+				checked++
+				want, err := strconv.ParseFloat(f[column], 64)
+				if err != nil {
+					t.Fatalf("%q: %v", line, err)
+				}
+				got := ours["Main."+name]
+				t.Logf("centres: %s has %.4f of %s, the report %.4f", name, got, event, want/100)
+				if diff := got - want/100; math.Abs(diff) > room+sigmas*math.Sqrt(want/100*(1-want/100)/centres.Samples) {
+					t.Errorf("%s has %.4f of %s, the report has %.4f", name, got, event, want/100)
+				}
+			}
+		}
+		if checked < 2 {
+			t.Errorf("the report of %d centres that are compared:\n%s", checked, report)
+		}
+	}
+}
+
+// wantShared checks a capture of a program that uses GHC's shared libraries: the bytes. Debian's libraries have no symbol table, so that
+// collections cannot be seen, which is said.
+func wantShared(t *testing.T, r hwtest.Result) {
+	t.Helper()
+	wantBytes(t, logOf(t, r), r.Stderr)
+	wantLine(t, r.Stderr, "ccagent: gc: not available")
 }
 
 // wantCollections checks that a log has the collections that the program's own has, with all their figures.
