@@ -83,13 +83,10 @@ func (b *Budget) Heap() *Bucket {
 }
 
 // A capture of one target may cost, whatever is measured, Asked of the CPU time that the target has used, and before
-// that is there startCredit, at the default budget: a program of a second has something. The credit is paid back while
-// the target uses startTerm of CPU time; from then on all measuring together has cost no more than it may. Sampled events
+// that is there startCredit, at the default budget: a program of a second has something, and collections and threads of one of three seconds
+// are drawn for half of it. The credit is paid back until the capture has settled; from then on all measuring together has cost no more than it may. Sampled events
 // have their own loan (Sampling), and come first: what they take is taken from what the others may spend.
-const (
-	startCredit = 10e6
-	startTerm   = 2.5e9
-)
+const startCredit = 25e6
 
 // whole returns the bucket of all measuring but censuses of the heap, nil where each process has a budget of its own.
 func (b *Budget) whole() *shared {
@@ -98,7 +95,7 @@ func (b *Budget) whole() *shared {
 	}
 	if b.all == nil {
 		rate := b.part(1)
-		b.all = &shared{Bucket: NewBucket(Terms{Rate: rate, Depth: rate * burst, Loan: startCredit * (1 - b.heap) * b.Asked / Default, Term: startTerm})}
+		b.all = &shared{Bucket: NewBucket(Terms{Rate: rate, Depth: rate * burst, Loan: startCredit * (1 - b.heap) * b.Asked / Default, Term: settled})}
 	}
 	return b.all
 }

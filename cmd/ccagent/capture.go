@@ -57,7 +57,7 @@ func (f *captureFlags) register(cmd *cobra.Command) {
 	fs.VarP(&f.frequency, "frequency", "F", "samples a second of each event, in `HZ`; auto: 241, 487 or 997, by what an interrupt costs here")
 	fs.Uint64VarP(&f.period, "count", "c", 0, "sample every `PERIOD` counts instead of by frequency")
 	fs.DurationVar(&f.duration, "duration", 0, "end the capture after `D` (such as 5s)")
-	fs.Float64Var(&f.maxOverhead, "max-overhead", 1, "take at most `PCT` per cent of the program's CPU time over captures of ten seconds and longer, by sampling less often; a shorter one may take 10 ms more at its start. 0 keeps the rates as they are, and so does -F or -c without this flag")
+	fs.Float64Var(&f.maxOverhead, "max-overhead", 1, "take at most `PCT` per cent of the program's CPU time over captures of ten seconds and longer, by sampling less often; a shorter one may take 25 ms more at its start. 0 keeps the rates as they are, and so does -F or -c without this flag")
 	fs.DurationVar(&f.maxPause, "max-pause", defaultMaxPause, "with -e heap: stop the program for about `D` at the most at a census; of a larger heap, the oldest generation is copied while the program runs. 0 is no bound, and exact")
 	fs.BoolVar(&f.kernel, "kernel", false, "record the kernel's frames of samples that hit there")
 	fs.BoolVar(&f.noEmbedSource, "no-embed-source", false, "leave the text of source files out of the log")
