@@ -164,8 +164,12 @@ func (v *view) compareHeaps(c *cobra.Command, a, b []string) (printer.Report, er
 	var both [2]*profile.Profile
 	for i, path := range []string{a[0], b[0]} {
 		p, err := v.load(path)
-		if err != nil || p.Samples() > 0 || len(p.HeapProfiles) == 0 {
+		if err != nil {
 			return nil, err
+		}
+		if p.Samples() > 0 || len(p.HeapProfiles) == 0 {
+			v.looked = &looked{path, p}
+			return nil, nil
 		}
 		both[i] = p
 	}

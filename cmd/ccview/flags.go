@@ -55,6 +55,14 @@ type view struct {
 	categories []string
 
 	labels []string // of threads; the log has to say whose they are
+
+	// looked is a log that was read to see what it holds, and is to be loaded next; nil if there is none.
+	looked *looked
+}
+
+type looked struct {
+	path    string
+	profile *profile.Profile
 }
 
 // addFlags adds the common flags.
@@ -209,7 +217,13 @@ func unreadable(path string, err error) error {
 }
 
 // load opens a log and prints its problems to stderr.
-func (v *view) load(path string) (*profile.Profile, error) { return v.loadBy(profile.Open, path) }
+func (v *view) load(path string) (*profile.Profile, error) {
+	if l := v.looked; l != nil && l.path == path {
+		v.looked = nil
+		return l.profile, nil
+	}
+	return v.loadBy(profile.Open, path)
+}
 
 // muchRead is the minimum size of a log after which load returns memory to the system:
 // for smaller logs that is not worth the time.

@@ -41,9 +41,14 @@ func setup(m *testing.M) int {
 		fmt.Fprintf(os.Stderr, "build ccview: %v\n%s", err, out)
 		return 1
 	}
+	bands, err := os.ReadFile("../../ui/internal/fixture/testdata/bands-hT.eventlog") // of a run-time system: censuses alone
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 1
+	}
 	whole := logtest.NBody().End()
 	for name, data := range map[string][]byte{
-		"run.eventlog": whole, "blocks.eventlog": logtest.Allocated().End(), "graph.eventlog": logtest.Retaining().End(), "growing.eventlog": logtest.Growing().End(), "drawn.eventlog": logtest.Drawn().End(), "divided.eventlog": logtest.Divided().End(), "twice.eventlog": logtest.Twice().End(), "cut.eventlog": whole[:len(whole)-len(whole)/3], "raw.eventlog": logtest.NBody().EndAbruptly(false), "bare.eventlog": bareLog(),
+		"run.eventlog": whole, "blocks.eventlog": logtest.Allocated().End(), "graph.eventlog": logtest.Retaining().End(), "growing.eventlog": logtest.Growing().End(), "drawn.eventlog": logtest.Drawn().End(), "divided.eventlog": logtest.Divided().End(), "twice.eventlog": logtest.Twice().End(), "cut.eventlog": whole[:len(whole)-len(whole)/3], "raw.eventlog": logtest.NBody().EndAbruptly(false), "bare.eventlog": bareLog(), "bands.eventlog": bands,
 		"none.eventlog": []byte("no log"), "empty": {}, "header": whole[:200], "text": []byte("not a log at all, but long enough to have been one\n"),
 	} {
 		if err := os.WriteFile(filepath.Join(dir, name), data, 0o600); err != nil {
@@ -173,6 +178,9 @@ func TestExitStatus(t *testing.T) {
 		{"gc text", 1, "not a GHC eventlog"},
 		{"diff run.eventlog run.eventlog", 0, ""},
 		{"diff run.eventlog,run.eventlog run.eventlog,run.eventlog --all --level span", 0, ""},
+		{"diff bands.eventlog bands.eventlog", 0, ""},
+		{"diff --level module bands.eventlog bands.eventlog", 0, ""},
+		{"diff --level line bands.eventlog bands.eventlog", 2, "choose type, kind, span"},
 		{"diff run.eventlog", 2, "takes two logs"},
 		{"diff run.eventlog,, run.eventlog", 2, "empty name"},
 		{"diff run.eventlog nosuch", 1, "nosuch"},
