@@ -54,7 +54,8 @@ func TestDuplicatedEvaluation(t *testing.T) {
 			if truth := again / all; truth < d.Low-systematic || truth > d.High+systematic {
 				t.Errorf("%+v of the CPU time, the program says %.3f", *d, truth)
 			}
-			if again == 0 && d.Value != 0 {
+			// A piece that the second thread has begun when it finds out is not counted: one of the thousand of an evaluation.
+			if again == 0 && d.Low > 1.0/1000 {
 				t.Errorf("%+v of the CPU time, and nothing was done again", *d)
 			}
 			var h struct{ Rows []hotRow }
