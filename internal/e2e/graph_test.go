@@ -4,7 +4,9 @@ import (
 	"bufio"
 	"fmt"
 	"io"
+	"os/exec"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 
@@ -37,29 +39,10 @@ func (d *retainedDoc) root(name string) (retained uint64, found bool) {
 	return 0, false
 }
 
-// graphOf starts a program that collects its heap again and again once it has written a line, and
-// takes a census with pointers of it.
+// graphOf takes a census with pointers of a program that collects its heap again and again once it has written a line.
 func graphOf(t *testing.T, o testprog.Options, program string, args ...string) (log string, doc retainedDoc) {
 	t.Helper()
-	testprog.NeedRoot(t)
-	target := command(t, testprog.Build(t, program, o), args...)
-	in, out := io.Pipe()
-	target.Stdout = out
-	stdin, err := target.StdinPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	wait := background(t, target)
-	lines := bufio.NewReader(in)
-	if _, err := lines.ReadString('\n'); err != nil {
-		t.Fatal(err)
-	}
-	go io.Copy(io.Discard, lines)
-	if program == "retain" { // it waits for a line, and then collects
-		if _, err := io.WriteString(stdin, "\n"); err != nil {
-			t.Fatal(err)
-		}
-	}
+	target, wait := collectingProgram(t, o, program, args...)
 	log = filepath.Join(t.TempDir(), "heap.eventlog")
 	r := run(t, command(t, ccagent, "heap", "--graph", "--max-pause", "0", "--wait", "1m", "-o", log, pidOf(target)))
 	if r.status != 0 {
@@ -74,6 +57,57 @@ func graphOf(t *testing.T, o testprog.Options, program string, args ...string) (
 		t.Errorf("%s %q", doc.Problem, doc.Notes)
 	}
 	return log, doc
+}
+
+// The pause that is named where a heap was collected again and again before it was copied is enough.
+func TestPauseThatAGraphNeeds(t *testing.T) {
+	target, wait := collectingProgram(t, testprog.Options{Threaded: true}, "owners", "400000")
+	log := filepath.Join(t.TempDir(), "heap.eventlog")
+	r := run(t, command(t, ccagent, "heap", "--graph", "--max-pause", "1ms", "--wait", "10s", "-o", log, pidOf(target)))
+	named := regexp.MustCompile(`--max-pause (\S+) is enough`).FindStringSubmatch(r.stderr)
+	if r.status == 0 || named == nil {
+		t.Fatalf("status %d, and no pause is named\n%s", r.status, r.stderr)
+	}
+	t.Log(r.stderr)
+	r = run(t, command(t, ccagent, "heap", "--graph", "--max-pause", named[1], "--wait", "1m", "-o", log, pidOf(target)))
+	if r.status != 0 {
+		t.Fatalf("with --max-pause %s: status %d\n%s", named[1], r.status, r.stderr)
+	}
+	t.Log(r.stderr)
+	if err := target.Process.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	wait()
+	var doc retainedDoc
+	view(t, &doc, "heap", "--retained", log)
+	if doc.Bytes == 0 || doc.Problem != "" {
+		t.Errorf("%d bytes; %s", doc.Bytes, doc.Problem)
+	}
+}
+
+// collectingProgram starts such a program.
+func collectingProgram(t *testing.T, o testprog.Options, program string, args ...string) (target *exec.Cmd, wait func() result) {
+	t.Helper()
+	testprog.NeedRoot(t)
+	target = command(t, testprog.Build(t, program, o), args...)
+	in, out := io.Pipe()
+	target.Stdout = out
+	stdin, err := target.StdinPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	wait = background(t, target)
+	lines := bufio.NewReader(in)
+	if _, err := lines.ReadString('\n'); err != nil {
+		t.Fatal(err)
+	}
+	go io.Copy(io.Discard, lines)
+	if program == "retain" { // it waits for a line, and then collects
+		if _, err := io.WriteString(stdin, "\n"); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return target, wait
 }
 
 // What roots retain is what arithmetic says: a list that a global variable holds, a map, an array
