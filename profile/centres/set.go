@@ -112,7 +112,7 @@ func (c Pattern) String() string {
 	if c.HasLevel {
 		b.WriteString(c.Level.String() + ":")
 	}
-	if b.Len() > 0 && strings.HasPrefix(c.Glob, "=") {
+	if c.Name != "" && !c.HasLevel && strings.HasPrefix(c.Glob, "=") {
 		b.WriteByte(' ') // cutName takes == for part of an operator
 	}
 	b.WriteString(c.Glob)
