@@ -2,7 +2,7 @@ package symbolize
 
 import "testing"
 
-// Info tables of the run-time system's that compilers use for thunks are told from functions that apply, and from others' names.
+// standardThunk accepts the run-time system's info tables of thunks, and rejects its functions that apply on the stack, and other names.
 func TestStandardThunk(t *testing.T) {
 	for symbol, want := range map[string]bool{
 		"stg_ap_1_upd_info": true, "stg_ap_3_upd_info": true, "stg_ap_12_upd_info": true, "stg_sel_0_upd_info": true, "stg_sel_15_noupd_info": true,

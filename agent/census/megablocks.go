@@ -158,7 +158,7 @@ func (w *drawing) full() bool { return w.known+len(w.d.Free) >= maxGroups }
 // complete reports whether all descriptors were read.
 func (w *drawing) complete() bool { return w.read == w.all }
 
-// groupsInMegablock is how many groups the descriptors of a megablock can tell of.
+// groupsInMegablock is the largest number of groups of blocks in a megablock: each has a block at least.
 const groupsInMegablock = ghc.MegablockBytes / ghc.BlockBytes
 
 // gather gives the descriptors all that was read, in no order, and takes it from the drawing.

@@ -93,7 +93,7 @@ var (
 // copyRate is how many bytes are copied in a second at the least, as far as is known before.
 const copyRate = 4 << 30
 
-// rateBytes is how much must have been copied to tell how fast that is.
+// rateBytes is the smallest copy, in bytes, whose time says how fast copying is.
 const rateBytes = 1 << 20
 
 // rate is how many bytes are copied in a second, as far as is known.
@@ -104,8 +104,8 @@ func (r *Reader) rate() float64 {
 	return min(r.copied, copyRate)
 }
 
-// learnRate takes note of how long copying took while the program stood. Where too little was copied to tell, what was learned before is
-// forgotten by and by: else a single slow moment would be the last one that is seen.
+// learnRate sets the rate of copying by a copy that was made while the program stood. After a copy that is too small for that the rate goes half the way
+// back to copyRate: else one slow moment would make all later copies small, and the rate stay as it is.
 func (r *Reader) learnRate(bytes int, ns uint64) {
 	if bytes >= rateBytes && ns > 0 {
 		r.copied = float64(bytes) / float64(ns) * 1e9

@@ -11,9 +11,9 @@ import (
 	"ccagent/agent/invoker"
 )
 
-// Disk makes and writes the files of logs beside those who measure. A disk may take nothing for minutes, and whoever
-// writes to it then stands in the kernel: here that is the Disk's own goroutine, and what the logs have meanwhile is in memory.
-// Its methods never wait for the disk but Close.
+// Disk creates and writes the files of logs in a goroutine of its own. A disk may take nothing for minutes, and a write to it then
+// blocks in the kernel: here it blocks that goroutine, and what is written to the logs meanwhile is kept in memory.
+// No method waits for the disk, except Close.
 type Disk struct {
 	mu    sync.Mutex
 	more  *sync.Cond
@@ -131,8 +131,8 @@ func (d *Disk) give(n int) {
 	d.held -= n
 }
 
-// beside is the file of a log that a Disk makes and writes. Until it is attended its methods do not wait; whoever attends it
-// waits for each write, and has its error.
+// beside is the file of a log that a Disk creates and writes. Its methods do not wait for the disk until attend is called; from then
+// on each write is made by the caller, who gets its error.
 type beside struct {
 	disk   *Disk
 	create func() (*invoker.Log, error)

@@ -55,8 +55,8 @@ func (h *host) mountDisk() {
 	t.Cleanup(func() { unix.Unmount(h.state, unix.MNT_DETACH) })
 }
 
-// freeze has whoever writes to the daemon's disk wait in the kernel, until thaw, or the test's end whatever that is. It is called when
-// the daemon runs.
+// freeze makes every write to the daemon's disk block in the kernel until thaw is called, or until the test ends, also by a panic. The
+// daemon must be running.
 func (h *host) freeze() (thaw func()) {
 	t := h.t
 	t.Helper()
@@ -99,8 +99,8 @@ func (h *host) freeze() (thaw func()) {
 	}
 }
 
-// A disk that takes nothing for a while holds up the daemon's logs alone: processes are sampled, also new ones, the daemon answers, says
-// what is wrong and tells systemd that it is alive. What came meanwhile is in the logs afterwards.
+// While the disk takes nothing, only the daemon's logs wait: old and new processes are sampled, the daemon answers requests, says
+// what is wrong, and goes on notifying systemd's watchdog. The samples of that time are in the logs afterwards.
 func TestDaemonFrozenDisk(t *testing.T) {
 	testprog.NeedRoot(t)
 	exe := testprog.Build(t, "spin31", testprog.Options{})

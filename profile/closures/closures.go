@@ -197,7 +197,7 @@ func row(p *profile.Profile, c *columns.Closure, isUnread bool) Row {
 		return Row{Name: Unread}
 	}
 	if c.Type.In(ghc.Constr, ghc.ConstrNoCAF) {
-		pkg, module, name := SplitConstructor(c.Name)
+		pkg, module, name := ghc.SplitConstructor(c.Name)
 		if name == "" {
 			return Row{Name: "(constructor without a name)", Kind: "constructor"}
 		}
@@ -246,24 +246,6 @@ var bands = map[ghc.ClosureType]string{
 	ghc.SmallArr: "(small arrays)", ghc.SmallArr + 1: "(small arrays)", ghc.SmallArr + 2: "(small arrays)", ghc.SmallArrFrozen: "(small arrays)",
 }
 
-// SplitConstructor splits the description of a constructor, "base-4.15:GHC.Base.:|", into its
-// package, its module, and its name with the module.
-func SplitConstructor(s string) (pkg, module, name string) {
-	pkg, rest, ok := strings.Cut(s, ":")
-	if !ok {
-		return "", "", s
-	}
-	at := 0
-	for {
-		dot := strings.IndexByte(rest[at:], '.')
-		if dot <= 0 || at+dot+1 == len(rest) || !isModule(rest[at:at+dot]) {
-			break
-		}
-		at += dot + 1
-	}
-	return pkg, strings.TrimSuffix(rest[:at], "."), rest
-}
-
 // curryConstructor returns the names of a constructor, with its module, and of the module as Curry
 // has them: "Prelude.[] (choice)" is a choice between two lists.
 func curryConstructor(module, qualified string) (curryModule, curryName string, role curry.Role) {
@@ -288,17 +270,6 @@ func (r *Row) Count(bytes uint64) (count, low, high float64) {
 	}
 	each := float64(bytes) / r.Mean
 	return r.Share * each, r.Low * each, r.High * each
-}
-
-// isModule reports whether s can be a part of a module's name.
-func isModule(s string) bool {
-	for i, c := range s {
-		upper := c >= 'A' && c <= 'Z' || c >= 0x80
-		if i == 0 && !upper || !upper && !(c >= 'a' && c <= 'z') && !(c >= '0' && c <= '9') && c != '_' && c != '\'' {
-			return false
-		}
-	}
-	return s != ""
 }
 
 // Where returns the file and line at which closures of the row were written, "Leak.hs:12";

@@ -5,7 +5,6 @@ import (
 	"debug/elf"
 	"encoding/binary"
 	"slices"
-	"strings"
 
 	"ccagent/internal/ghc"
 )
@@ -84,36 +83,11 @@ func (im *image) readConstructor(info uint64, b []byte) {
 	}
 }
 
-// moduleOf takes a constructor's full name apart: its package's unit and its module. Operators have dots in them, and the
-// constructors of type classes' dictionaries begin with "C:".
+// moduleOf is the module that a constructor's full name says it is of.
 func moduleOf(full string) (m Module, ok bool) {
-	unit, rest, ok := strings.Cut(full, ":")
-	n := 0
-	for ok {
-		component, _, more := strings.Cut(rest[n:], ".")
-		if !more || !isComponent(component) {
-			break
-		}
-		n += len(component) + 1
-	}
-	if n == 0 {
-		return Module{}, false
-	}
-	if m = (Module{unit, rest[:n-1]}); !m.valid() {
+	unit, module, _ := ghc.SplitConstructor(full)
+	if m = (Module{unit, module}); !m.valid() {
 		return Module{}, false
 	}
 	return m, true
-}
-
-// isComponent reports whether a text is one component of a module's name.
-func isComponent(s string) bool {
-	for i, c := range s {
-		switch {
-		case c >= 'A' && c <= 'Z', c > 127:
-		case i > 0 && (c >= 'a' && c <= 'z' || c >= '0' && c <= '9' || c == '_' || c == '\''):
-		default:
-			return false
-		}
-	}
-	return s != ""
 }
