@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause OR GPL-2.0-only
-// The programs that run at the target's allocation probes. Included by sample.bpf.c, whose
-// maps they use.
+// The programs that run at the target's allocation probes.
 #pragma once
+
+#include "take.h"
 
 #include "allocation.h"
 #include "capabilities.h"

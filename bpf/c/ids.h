@@ -1,9 +1,13 @@
 // SPDX-License-Identifier: BSD-3-Clause OR GPL-2.0-only
-// Process and thread ids as user space's pid namespace has them. Programs that include this
-// define pidns_ino: that namespace's inode, 0 if it is the initial one.
+// Process and thread ids as user space's pid namespace has them.
 #pragma once
 
 #include "kernel.h"
+
+#ifdef __bpf__
+// The inode of that namespace, 0 if it is the initial one. Set by user space before loading.
+const volatile u64 pidns_ino = 0;
+#endif
 
 // MAX_PID_NS_LEVEL of include/linux/pid_namespace.h
 #define PID_NS_LEVELS 32

@@ -5,12 +5,8 @@
 // does. The tracer sees the thread stop with the signal; without one nothing happens.
 
 #include "arch.h"
-#include "kernel.h"
-
-// The pid namespace of user space; 0 if it is the initial one.
-const volatile u64 pidns_ino = 0;
-
 #include "ids.h"
+#include "kernel.h"
 
 static long (*bpf_send_signal_thread)(u32 sig) = (void *)117;
 

@@ -6,12 +6,8 @@
 #include "capabilities.h"
 #include "arch.h"
 #include "ghc.h"
-#include "nursery.h"
-
-// The pid namespace of user space; 0 if it is the initial one.
-const volatile u64 pidns_ino = 0;
-
 #include "ids.h"
+#include "nursery.h"
 
 const struct block_record *emit_block_record __attribute__((unused));
 

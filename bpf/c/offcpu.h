@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause OR GPL-2.0-only
 // on_switch runs when a CPU switches from one thread to another. When a thread of the target
 // goes to sleep, its stack is sent; when it runs again, the time that it was off the CPU.
-// Included by sample.bpf.c, whose maps it uses.
 #pragma once
 
-#include "walk_state.h"
+#include "take.h"
+#include "targets.h"
 
 // include/linux/sched.h: sleeping states, not stopped, traced or dead.
 #define TASK_INTERRUPTIBLE 1

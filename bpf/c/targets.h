@@ -2,11 +2,10 @@
 // The processes whose CPU time is sampled, and the CPU time of their threads. An event is
 // opened on CPUs, where it hits all processes; on_event passes over those that are not here.
 // User space enters a process, and its children enter themselves as they are forked, so none
-// of their time is missed. Included by sample.bpf.c, whose maps it uses.
+// of their time is missed.
 #pragma once
 
-#include "ids.h"
-#include "record.h"
+#include "sample.h"
 
 struct {
 	__uint(type, BPF_MAP_TYPE_HASH);

@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: BSD-3-Clause OR GPL-2.0-only
 // Samples of CPU time at the kernel's tick. Its interrupt comes anyway, and only where a CPU is
 // not idle, so what a sample costs is its walk. It interrupts the programs at probes and at
-// switches of threads, so user space loads on_tick with walks of its own. Included by
-// sample.bpf.c.
+// switches of threads, so user space loads on_tick with walks of its own.
 #pragma once
+
+#include "take.h"
+#include "targets.h"
 
 // Distances from a CPU's struct hrtimer_cpu_base, which is a per-CPU variable, to others: the
 // timer of the tick, and the pointer to the registers that the interrupt found. Set by user

@@ -3,13 +3,10 @@
 // threads. The probed instructions are calls, jumps and pushes, which the kernel emulates.
 
 #include "capabilities.h"
+#include "ids.h"
 #include "kernel.h"
 #include "timeline.h"
 #include "walk_state.h"
-
-const volatile u64 pidns_ino = 0;
-
-#include "ids.h"
 
 const enum rts_probe *emit_rts_probe __attribute__((unused));
 const enum rts_group *emit_rts_group __attribute__((unused));

@@ -1,12 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause OR GPL-2.0-only
 // on_transaction runs where the run-time system has found out whether an attempt to run a
 // transaction was valid: it has ended then. While such probes are in place, samples of CPU time inside of
-// transactions are noted, so that it is known how the attempt ends that a sample was taken in. Included by
-// sample.bpf.c, whose maps it uses.
+// transactions are noted, so that it is known how the attempt ends that a sample was taken in.
 #pragma once
 
-#include "record.h"
-#include "walk_state.h"
+#include "sent_once.h"
 
 static u64 (*bpf_get_attach_cookie)(void *ctx) = (void *)174;
 

@@ -1,0 +1,1 @@
+../c/sent_once.h

@@ -1,0 +1,1 @@
+../c/walk_maps.h
