@@ -19,6 +19,7 @@ import (
 	"ccagent/agent/symbols"
 	"ccagent/eventlog"
 	"ccagent/internal/credentials"
+	"ccagent/perf"
 )
 
 // closing is a piece that is to be closed.
@@ -85,12 +86,14 @@ func (c *closer) add(one closing) {
 	c.more.Signal()
 }
 
-// count counts a piece, which loses what it holds where all together hold too much: the disk hangs, and
+// count ends and counts a piece, which loses what it holds where all together hold too much: the disk hangs, and
 // others follow. The caller holds the lock.
 func (c *closer) count(one closing) closing {
 	if one.log == nil {
 		return one
 	}
+	// Its time ends here: it may be held for a minute yet, and the next piece goes on from here.
+	one.log.Pause(perf.Monotonic())
 	if one.holds = one.log.Held(); c.holds+one.holds > holdAll {
 		one.log.Drop()
 		one.holds = 0

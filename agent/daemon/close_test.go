@@ -2,6 +2,7 @@ package daemon
 
 import (
 	"errors"
+	"os"
 	"path/filepath"
 	"strconv"
 	"sync"
@@ -10,6 +11,8 @@ import (
 
 	"ccagent/agent/invoker"
 	"ccagent/agent/sink"
+	"ccagent/eventlog"
+	"ccagent/perf"
 )
 
 // The last pieces of processes wait for others to be closed with, but not for long, and not many.
@@ -68,6 +71,45 @@ func TestPiecesAreHeld(t *testing.T) {
 	expect("many are held", 7, maxHeld-1)
 	c.hold(piece(), now)
 	expect("one more", 7+maxHeld, 0)
+}
+
+// A piece ends when it is given to be closed, however much later that is done.
+func TestPieceEndsWhenItIsCut(t *testing.T) {
+	who, err := invoker.Find("")
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := &closer{}
+	c.more = sync.NewCond(&c.mu)
+	path := filepath.Join(t.TempDir(), "piece")
+	log := sink.New(sink.Config{Who: who, Warn: func(line string) { t.Log(line) }})
+	if err := log.Create(path, "", 0); err != nil {
+		t.Fatal(err)
+	}
+	log.Counts.Samples++
+	c.hold(closing{log: log, reason: eventlog.EndExited}, time.Now())
+	held := log.Time(perf.Monotonic())
+	c.again(time.Now().Add(time.Minute), time.Minute)
+	for begun := perf.Monotonic(); perf.Monotonic() == begun; {
+	}
+	if err := errors.Join(c.queue[0].end(), log.Close()); err != nil {
+		t.Fatal(err)
+	}
+	f, err := os.Open(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	r := eventlog.NewReader(f)
+	for r.Next() {
+		if end, ok := r.Record().Event.(*eventlog.CaptureEnd); ok {
+			if end.Reason != eventlog.EndExited || r.Record().Time > held {
+				t.Errorf("it ended at %d ns for reason %v; it was held at %d ns", r.Record().Time, end.Reason, held)
+			}
+			return
+		}
+	}
+	t.Errorf("it has no end: %v", r.Err())
 }
 
 // Pieces that are added together are closed once the last of them is there.

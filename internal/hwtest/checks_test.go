@@ -6,6 +6,7 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+	"time"
 )
 
 // hotJSON and the others are the fields of ccview's JSON that are looked at.
@@ -19,8 +20,10 @@ type hotJSON struct {
 }
 
 type infoJSON struct {
-	GHC    struct{ Version, Way string }
-	Events []struct {
+	Program  struct{ Start time.Time }
+	Duration float64 `json:"duration_seconds"`
+	GHC      struct{ Version, Way string }
+	Events   []struct {
 		Name, Fallback                   string
 		Samples, Weight, Lost, Throttled float64
 		Sampling                         struct{ Method string }

@@ -33,84 +33,124 @@ func daemon(args []string) error {
 	if err != nil {
 		return fmt.Errorf("daemon: %w", err)
 	}
-	d := exec.Command("/bin/ccagent", "daemon", "--state-dir", daemonState, "--socket", daemonSocket)
-	d.Stdout, d.Stderr = os.Stderr, os.Stderr
-	if err := d.Start(); err != nil {
-		return fmt.Errorf("daemon: %w", err)
+	d, err := startDaemon(args[2:])
+	if err != nil {
+		return err
 	}
-	ended := make(chan error, 1)
-	go func() { ended <- d.Wait() }()
-	if err := until(ended, "the daemon answers", func() (bool, error) {
-		return exec.Command("/bin/ccagent", "status", "--socket", daemonSocket).Run() == nil, nil
+	defer d.kill()
+	var p seen
+	if err := d.until("ps has its samples", func() (bool, error) {
+		p, err = d.asked()
+		return p.State == "sampled" && p.Samples >= want, err
 	}); err != nil {
 		return err
 	}
-	program := exec.Command(args[2], args[3:]...)
-	program.Stderr = os.Stderr
-	if err := program.Start(); err != nil {
-		return fmt.Errorf("daemon: %w", err)
-	}
-	defer func() {
-		_ = program.Process.Kill()
-		_ = program.Wait() // killed
-	}()
-	if err := until(ended, "ps has its samples", func() (bool, error) { return sampled(program.Process.Pid, want) }); err != nil {
+	fmt.Printf("%s\n", p.text)
+	pieces, err := d.stop()
+	if err != nil {
 		return err
-	}
-	if err := d.Process.Signal(unix.SIGTERM); err != nil {
-		return fmt.Errorf("daemon: stop it: %w", err)
-	}
-	if err := <-ended; err != nil {
-		return fmt.Errorf("daemon: it was stopped: %w", err)
-	}
-	pieces, err := filepath.Glob(filepath.Join(daemonState, "*", strconv.Itoa(program.Process.Pid)+"-*.eventlog"))
-	if err != nil || len(pieces) == 0 {
-		return fmt.Errorf("daemon: it has left no piece of process %d: %w", program.Process.Pid, err)
 	}
 	fmt.Println("pieces:", pieces)
 	// Their names are sorted by time.
 	return copyFile(args[1], pieces[len(pieces)-1])
 }
 
+// profiled is a daemon and the program that it profiles.
+type profiled struct {
+	daemon, program *exec.Cmd
+	ended           chan error // of the daemon
+}
+
+// startDaemon starts ccagent's daemon, and the program when it answers.
+func startDaemon(argv []string) (*profiled, error) {
+	p := &profiled{
+		daemon:  exec.Command("/bin/ccagent", "daemon", "--state-dir", daemonState, "--socket", daemonSocket),
+		program: exec.Command(argv[0], argv[1:]...), ended: make(chan error, 1),
+	}
+	p.daemon.Stdout, p.daemon.Stderr = os.Stderr, os.Stderr
+	p.program.Stderr = os.Stderr
+	if err := p.daemon.Start(); err != nil {
+		return nil, fmt.Errorf("daemon: %w", err)
+	}
+	go func() { p.ended <- p.daemon.Wait() }()
+	if err := p.until("the daemon answers", func() (bool, error) {
+		return exec.Command("/bin/ccagent", "status", "--socket", daemonSocket).Run() == nil, nil
+	}); err != nil {
+		return nil, err
+	}
+	if err := p.program.Start(); err != nil {
+		return nil, fmt.Errorf("daemon: %w", err)
+	}
+	return p, nil
+}
+
+// kill ends the program.
+func (p *profiled) kill() {
+	_ = p.program.Process.Kill()
+	_ = p.program.Wait() // killed
+}
+
+// stop ends the daemon, which closes its pieces, and gives the program's in the order of their dates.
+func (p *profiled) stop() (pieces []string, err error) {
+	if err := p.daemon.Process.Signal(unix.SIGTERM); err != nil {
+		return nil, fmt.Errorf("daemon: stop it: %w", err)
+	}
+	if err := <-p.ended; err != nil {
+		return nil, fmt.Errorf("daemon: it was stopped: %w", err)
+	}
+	if pieces, err = p.pieces(); err == nil && len(pieces) == 0 {
+		err = fmt.Errorf("daemon: it has left no piece of process %d", p.program.Process.Pid)
+	}
+	return pieces, err
+}
+
+// pieces are the program's so far.
+func (p *profiled) pieces() ([]string, error) {
+	return filepath.Glob(filepath.Join(daemonState, "*", strconv.Itoa(p.program.Process.Pid)+"-*.eventlog"))
+}
+
 // until asks again and again until the answer is yes or the daemon has ended.
-func until(ended <-chan error, what string, ask func() (bool, error)) error {
+func (p *profiled) until(what string, ask func() (bool, error)) error {
 	for {
 		yes, err := ask()
 		if yes || err != nil {
 			return err
 		}
 		select {
-		case err := <-ended:
+		case err := <-p.ended:
 			return fmt.Errorf("daemon: it has ended before %s: %w", what, errors.Join(err, errors.New("by itself")))
 		case <-time.After(200 * time.Millisecond):
 		}
 	}
 }
 
-// sampled reports whether ps lists a process as sampled, with so many samples. It prints what ps says of it then.
-func sampled(pid, want int) (bool, error) {
+// seen is what ps says of a process.
+type seen struct {
+	PID, Samples int
+	State        string
+	text         json.RawMessage
+}
+
+// asked gives what ps says of the program, nothing if it is not listed.
+func (p *profiled) asked() (seen, error) {
 	out, err := exec.Command("/bin/ccagent", "ps", "--socket", daemonSocket, "--format", "json").Output()
 	if err != nil {
-		return false, fmt.Errorf("daemon: ccagent ps: %w", err)
+		return seen{}, fmt.Errorf("daemon: ccagent ps: %w", err)
 	}
 	var list struct{ Processes []json.RawMessage }
 	if err := json.Unmarshal(out, &list); err != nil {
-		return false, fmt.Errorf("daemon: ccagent ps: %w in %s", err, out)
+		return seen{}, fmt.Errorf("daemon: ccagent ps: %w in %s", err, out)
 	}
 	for _, text := range list.Processes {
-		var p struct {
-			PID, Samples int
-			State        string
+		s := seen{text: text}
+		if err := json.Unmarshal(text, &s); err != nil {
+			return seen{}, fmt.Errorf("daemon: ccagent ps: %w in %s", err, text)
 		}
-		if err := json.Unmarshal(text, &p); err != nil {
-			return false, fmt.Errorf("daemon: ccagent ps: %w in %s", err, text)
-		}
-		if p.PID == pid && p.State == "sampled" && p.Samples >= want {
-			fmt.Printf("%s\n", text)
-			return true, nil
+		if s.PID == p.program.Process.Pid {
+			return s, nil
 		}
 	}
-	return false, nil
+	return seen{}, nil
 }
 
 func copyFile(to, from string) error {

@@ -54,6 +54,8 @@ func helper(name string, args []string) error {
 		return while(args)
 	case name == "daemon":
 		return daemon(args)
+	case name == "clock":
+		return clock(args)
 	case name == "crash":
 		return os.WriteFile("/proc/sysrq-trigger", []byte("c"), 0)
 	case name == "unplug":
