@@ -3,6 +3,7 @@ package bpf
 import (
 	"errors"
 	"fmt"
+	"unsafe"
 
 	"github.com/cilium/ebpf"
 	"golang.org/x/sync/errgroup"
@@ -90,9 +91,10 @@ func (s *Sampler) CloseAccount(incarnation uint32) error {
 	return nil
 }
 
-// Account reads the current counts of an image's allocation probes.
+// Account reads the current counts of an image's allocation probes. It is read often, so by plain pointers: ebpf finds out what else it
+// is given by reflection, which takes longer than the system call.
 func (s *Sampler) Account(incarnation uint32) (a AllocAccount, err error) {
-	if err := s.maps.AllocAccounts.Lookup(incarnation, &a); err != nil {
+	if err := s.maps.AllocAccounts.Lookup(unsafe.Pointer(&incarnation), unsafe.Pointer(&a)); err != nil {
 		return a, fmt.Errorf("read an account of allocation: %w", err)
 	}
 	return a, nil

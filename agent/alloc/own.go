@@ -31,18 +31,21 @@ const (
 	restInterval   = 5e9 // of one that has no probe in place, at the most
 	begunPeriod    = 1e9
 	// ownCycle is the least time from window to window, ns, of those that are no longer than ownLength. After longer ones it
-	// is longer in proportion, so that the part of the time that is seen stays: to put a probe in and to remove it takes the
-	// agent as much as some hundred hits, and a process that may have long windows has few hits in each.
-	ownCycle  = 10 * minCycle
-	ownLength = 8 * time.Millisecond
+	// is longer in proportion, up to ownLongest times, so that the part of the time that is seen stays or grows: to put a probe in
+	// and to remove it takes the agent as much as some hundred hits, and a process that may have long windows has few hits in each.
+	ownCycle   = 10 * minCycle
+	ownLength  = 8 * time.Millisecond
+	ownLongest = 8
 	// ownAllowance bounds the allowance of a process, ns, of which there may be many.
 	ownAllowance = 500_000
 	// leastShare is the least share of a CPU that a process is taken to use.
 	leastShare = 0.01
-	// ownStretch is maxStretch, and ownLook the time between the agent's looks in a window at what that has cost, where
-	// it is not half of the window.
-	ownStretch = 24
+	// ownStretch is maxStretch: the longest windows, of processes that use little, are as long as the period in which the kernel
+	// shares out a limited group's CPU time. Shorter ones would find such a process waiting for its next share most of the time.
+	// ownLook is the least time between the agent's looks in a window at what that has cost, and ownLooks how many there are.
+	ownStretch = 100
 	ownLook    = ownLength
+	ownLooks   = 3
 )
 
 // bucketOf is the bucket from which an image's probes are paid.

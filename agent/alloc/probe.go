@@ -192,7 +192,7 @@ func (p *probe) open(factor float64, length time.Duration, a *allocation, ai *im
 		w.after = w.before
 		look := overhead.ShortSleep
 		if a.host.OwnLogs {
-			look = max(look, min(length/2, ownLook))
+			look = max(look, min(length/2, ownLook), length/ownLooks)
 		}
 		for left := length; left > 0 && errs[1] == nil && !a.stopped(); left -= look {
 			overhead.Sleep(min(left, look))
