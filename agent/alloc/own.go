@@ -25,11 +25,12 @@ import (
 const (
 	// ownKeeps is how many samples of a stratum are kept of each process, to settle its log.
 	ownKeeps = 128
-	// steadyInterval is how often a process is looked at whose probes cost little, ns, and begunPeriod
-	// for how long a new one is looked at at each turn.
-	steadyInterval = 1e9
-	restInterval   = 5e9 // of one that has no probe in place, at the most
-	begunPeriod    = 1e9
+	// restInterval is how often a process is looked at whose probes cost little, or that has none in place, ns, at the least, and
+	// begunPeriod for how long a new one is looked at at each turn. One whose probe is in place is looked at as soon as its
+	// hits have cost unseenCost, ns: their count is one system call, and a look takes a dozen.
+	restInterval = 5e9
+	begunPeriod  = 1e9
+	unseenCost   = 100_000
 	// ownCycle is the least time from window to window, ns, of those that are no longer than ownLength. After longer ones it
 	// is longer in proportion, up to ownLongest times, so that the part of the time that is seen stays or grows: to put a probe in
 	// and to remove it takes the agent as much as some hundred hits, and a process that may have long windows has few hits in each.
@@ -38,8 +39,10 @@ const (
 	ownLongest = 8
 	// ownAllowance bounds the allowance of a process, ns, of which there may be many.
 	ownAllowance = 500_000
-	// leastShare is the least share of a CPU that a process is taken to use.
+	// leastShare is the least share of a CPU that a process is taken to use, and leastPaced the time over which that is
+	// measured, ns, at the least.
 	leastShare = 0.01
+	leastPaced = 500e6
 	// ownStretch is maxStretch: the longest windows, of processes that use little, are as long as the period in which the kernel
 	// shares out a limited group's CPU time. Shorter ones would find such a process waiting for its next share most of the time.
 	// ownLook is the least time between the agent's looks in a window at what that has cost, and ownLooks how many there are.
@@ -106,22 +109,47 @@ func (a *allocation) throttleEach(u source.Use) error {
 		a.handling += (u.Handling/float64(runs-a.runs) - a.handling) / 8
 		a.runs = runs
 	}
+	return a.Glance(u.Time)
+}
+
+// Glance looks at the processes whose turn it is, and at those whose probes are hit often.
+func (a *allocation) Glance(now uint64) error {
 	for _, ai := range a.images {
-		if u.Time < ai.next {
-			continue
+		if now < ai.next {
+			often, err := a.hitOften(ai)
+			if err != nil {
+				return err
+			}
+			if !often {
+				continue
+			}
 		}
-		if err := a.balance(ai, u.Time); err != nil {
+		if err := a.balance(ai, now); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
+// hitOften reports whether a process's probe that is in place has cost more than may go unseen.
+func (a *allocation) hitOften(ai *image) (bool, error) {
+	if !ai.probes[bpf.SiteNursery].continuous() {
+		return false, nil
+	}
+	c, err := a.count(ai)
+	return a.costSince(ai, &c) > unseenCost, err
+}
+
+// costSince is what a process's probes have cost since it was looked at last, ns.
+func (a *allocation) costSince(ai *image, c *counting) float64 {
+	return float64(c.hits(bpf.SiteNursery)-ai.hits)*(a.host.Budget.Costs.Trap()+countedHit+a.handling) + float64(c.account.Took-ai.took)
+}
+
 // balance is throttleEach of one process. One that has not run since is left as it is.
 func (a *allocation) balance(ai *image, now uint64) error {
 	used := max(a.host.BudgetOf(ai.im).Clock(), ai.used)
 	nursery := ai.probes[bpf.SiteNursery]
-	if ai.next = now + steadyInterval; used == ai.used && nursery.window == nil {
+	if ai.next = now + restInterval; used == ai.used && nursery.window == nil {
 		return nil
 	}
 	r, err := a.observe(ai)
@@ -129,10 +157,10 @@ func (a *allocation) balance(ai *image, now uint64) error {
 		return err
 	}
 	hits, took := r.hits(bpf.SiteNursery), r.account.Took
-	cost := float64(hits-ai.hits)*(a.host.Budget.Costs.Trap()+countedHit+a.handling) + float64(took-ai.took)
+	cost := a.costSince(ai, &r.counting)
 	ai.bucket.Pass(float64(used-ai.used), cost)
 	ai.spent += cost - float64(hits-ai.hits)*a.handling // that is the agent's
-	if wall := now - ai.at; ai.at != 0 && wall >= steadyInterval/2 {
+	if wall := now - ai.at; ai.at != 0 && wall >= leastPaced {
 		ai.share = float64(used-ai.pacedAt) / float64(wall)
 		if err := a.pace(ai); err != nil {
 			return err

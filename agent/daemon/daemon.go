@@ -56,7 +56,7 @@ const (
 	retainInterval = 10 * time.Second
 	// longestHeld is for how long the last piece of a process waits at most to be closed with others.
 	longestHeld = time.Minute
-	// throttleInterval is how often the budget is looked at, which reads the CPU time of every process.
+	// throttleInterval is how often the budget is looked at.
 	throttleInterval = time.Second
 	// newInterval is for how long it is looked at in each turn after a process was taken in.
 	newInterval = 2 * throttleInterval

@@ -33,7 +33,9 @@ type meter struct {
 	charged uint64
 	handled []uint64
 	filled  uint64 // CPU time of the target for which the budget was filled, ns
-	logged  totals // as last written to the log
+	// throttled is when sources were charged last, ns.
+	throttled uint64
+	logged    totals // as last written to the log
 }
 
 // totals are all costs at a time, ns.
@@ -88,10 +90,19 @@ const warmUp = 1e9
 // are measured again, ns: short captures do not take the time.
 const settled = 3e9
 
+// thorough is how often sources are charged for their cost where each process has a log of its own, ns: that takes reading the
+// CPU time of all of them.
+const thorough = 3e9
+
 // throttle charges each source's cost, so that it keeps within its budget.
 func (m *meter) throttle() error {
+	time := perf.Monotonic()
+	if m.since != nil && time-m.throttled < thorough {
+		return m.glance(time)
+	}
+	m.throttled = time
 	uses := make([]source.Use, len(m.sources))
-	time, target := perf.Monotonic(), m.targetCPU()
+	target := m.targetCPU()
 	if target > settled {
 		m.host.Budget.Costs.Refresh()
 	}
@@ -116,6 +127,18 @@ func (m *meter) throttle() error {
 		uses[i].Handling *= handling / all
 		if err := s.Throttle(uses[i]); err != nil {
 			return err
+		}
+	}
+	return nil
+}
+
+// glance has sources look at processes whose probes may cost much of a sudden.
+func (m *meter) glance(time uint64) error {
+	for _, s := range m.sources {
+		if g, ok := s.(source.Glancer); ok {
+			if err := g.Glance(time); err != nil {
+				return err
+			}
 		}
 	}
 	return nil

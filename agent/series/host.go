@@ -84,16 +84,8 @@ func (s *hostSeries) Unavailable() error { return nil }
 func (s *hostSeries) Throttle(u source.Use) error {
 	s.bucket.Pass(float64(u.Target-min(s.target, u.Target)), 0)
 	s.target = max(s.target, u.Target)
-	if i := s.turn; i != nil {
-		select {
-		case t := <-i.work.done:
-			return s.taken(i, t)
-		default:
-			if u.Time >= i.giveUp {
-				i.work.stop()
-			}
-			return nil
-		}
+	if s.turn != nil {
+		return s.Glance(u.Time)
 	}
 	if !s.bucket.Unlimited() && s.bucket.Level() < 0 {
 		return nil
@@ -117,6 +109,23 @@ func (s *hostSeries) Throttle(u source.Use) error {
 		}
 	}
 	return nil
+}
+
+// Glance takes what was counted of the process whose turn it is, and removes its probes.
+func (s *hostSeries) Glance(now uint64) error {
+	i := s.turn
+	if i == nil {
+		return nil
+	}
+	select {
+	case t := <-i.work.done:
+		return s.taken(i, t)
+	default:
+		if now >= i.giveUp {
+			i.work.stop()
+		}
+		return nil
+	}
 }
 
 // begin has a process counted, unless it is only starting.

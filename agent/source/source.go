@@ -226,6 +226,12 @@ type Looker interface {
 	Look() error
 }
 
+// Glancer is a Source whose probes may cost much of a sudden. Where each process has a log of its own it looks at them more often than it is
+// charged by Throttle, which knows what all processes have used. Glance is given the time, ns.
+type Glancer interface {
+	Glance(now uint64) error
+}
+
 // Never is a Pace without a wish.
 const Never = time.Duration(math.MaxInt64)
 
