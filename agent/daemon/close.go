@@ -46,6 +46,8 @@ type closer struct {
 	metrics *metrics.Metrics   // nil if there are none
 	cancel  context.CancelFunc // what another daemon can do
 	ended   chan struct{}
+	// written are the pieces that were closed last.
+	written []string
 
 	mu        sync.Mutex
 	more      *sync.Cond
@@ -208,6 +210,11 @@ func (c *closer) finishAll(ctx context.Context, batch []closing, last bool) {
 	for _, why := range c.store.Problems() {
 		c.opts.Log(why)
 	}
+	if before := c.written; len(before) > 0 && len(seen) > 0 {
+		// They are on the disk by now, and engines have them.
+		c.disk.Do(func() { _ = sink.Uncache(before) }) // it is tried once
+		c.written = nil
+	}
 	for i := range batch {
 		one := &batch[i]
 		if one.log != nil {
@@ -285,7 +292,11 @@ func (c *closer) finish(one *closing, problem error, last bool) {
 		c.opts.Log(fmt.Sprintf("close %s: %v", path, err))
 		return
 	}
-	if !empty && c.opts.Closed != nil {
+	if empty {
+		return
+	}
+	c.written = append(c.written, path)
+	if c.opts.Closed != nil {
 		c.opts.Closed(path)
 	}
 }

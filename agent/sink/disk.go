@@ -322,6 +322,8 @@ func (b *beside) end(remove bool) error {
 	var err error
 	if remove || b.size == 0 {
 		err = b.file.Remove()
+	} else {
+		writeBack(b.file.File)
 	}
 	b.disk.opened(b.file.Path, false)
 	return errors.Join(err, b.file.Close())
