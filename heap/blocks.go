@@ -28,6 +28,15 @@ func DescribedBy(descriptor uint64) uint64 {
 	return descriptor&^inside + descriptor&inside/ghc.BlockDescriptorBytes*ghc.BlockBytes
 }
 
+// LinkOf is the link of the descriptor that has an address, by the descriptors of its megablock; 0 if it is none of them.
+func LinkOf(descriptor uint64, descriptors []byte) uint64 {
+	at := descriptor % ghc.MegablockBytes
+	if at%ghc.BlockDescriptorBytes != 0 || at >= DescriptorBytes || len(descriptors) < DescriptorBytes {
+		return 0
+	}
+	return binary.LittleEndian.Uint64(descriptors[at+ghc.BlockLink:])
+}
+
 // Used is how many bytes of the group are in use.
 func (g *Group) Used() uint64 { return g.Free - g.Start }
 

@@ -30,7 +30,9 @@ type counter struct {
 	labels     labels
 	whole      *heap.Tally
 	young, old *stratum
-	heads      *stratum // of the oldest generation, what is not counted by all its words
+	allYoung   bool     // younger generations were copied whole
+	large      *stratum // of the oldest generation, large objects and pinned blocks
+	regions    *stratum // compact regions of it
 	ahead      int      // megablocks whose oldest generation was copied while the program stood
 	pieces     []piece
 }
@@ -116,16 +118,22 @@ func (c *copier) look(ctx context.Context, r *Reader, census *Census, o Options,
 // standDrawn copies of megablocks that were drawn what a collection of younger generations may move, and if that
 // is asked for, what there is time for of the rest.
 func (c *copier) standDrawn(r *Reader, census *Census, o Options, t times) error {
-	n := &counter{r: r, census: census, o: o, c: c, labels: labels{r.Profiled, r.Tables.Name, map[uint64]string{}}, whole: newTally(r, o), young: newStratum(r, o), old: newStratum(r, o), heads: newStratum(r, o)}
+	n := &counter{r: r, census: census, o: o, c: c, labels: labels{r.Profiled, r.Tables.Name, map[uint64]string{}}, whole: newTally(r, o), young: newStratum(r, o), old: newStratum(r, o), large: newStratum(r, o), regions: newStratum(r, o)}
 	n.pieces = c.pieces
-	n.old.known = float64(c.drawing.d.Oldest().Words)
 	c.counter = n
 	w := c.drawing
+	oldest := w.d.Oldest()
+	n.old.known, n.large.known = float64(oldest.Words), float64(oldest.LargeWords)
 	for i := range w.whole {
-		if g := &w.whole[i]; c.keep == nil && c.takes(w.d, g) {
-			if err := n.take(g, -1); err != nil {
-				return err
-			}
+		g := &w.whole[i]
+		if c.keep != nil || !c.takes(w.d, g) {
+			continue
+		}
+		if err := n.take(g, -1); err != nil {
+			return err
+		}
+		if g.Generation == oldest.Address && isLarge(g) {
+			n.large.known -= float64(g.Used() / 8)
 		}
 	}
 	begun := c.used
@@ -139,7 +147,16 @@ func (c *copier) standDrawn(r *Reader, census *Census, o Options, t times) error
 		}
 		g.Free = g.Start // it was taken
 	}
+	if c.keep == nil && !census.AtRest {
+		var err error
+		if n.allYoung, err = n.takeYoung(t); err != nil {
+			return err
+		}
+	}
 	for i := range w.units[:w.stood] {
+		if n.allYoung {
+			break
+		}
 		if (i >= leastCounted || c.keep != nil) && !inTime() { // what is kept may be copied later, too
 			w.stood = i // of others, younger generations are not known
 			break
@@ -162,6 +179,33 @@ func (c *copier) standDrawn(r *Reader, census *Census, o Options, t times) error
 		n.ahead++
 	}
 	return nil
+}
+
+// takeYoung copies what younger generations have, by their lists, and reports whether it did: not where that takes too long, or is too much. They are
+// a small part of the heap, of which a sample of megablocks would say little.
+func (n *counter) takeYoung(t times) (bool, error) {
+	w := n.c.drawing
+	all, ok := n.r.young(w.d, t.stand)
+	if !ok {
+		return false, nil
+	}
+	bytes := 0
+	for i := range all {
+		if n.c.takes(w.d, &all[i]) {
+			bytes += n.c.bytes(n.r, &all[i])
+		}
+	}
+	if bytes > maxYoung || float64(perf.Monotonic())+float64(bytes)/n.r.rate()*1e9 > float64(t.stand) {
+		return false, nil
+	}
+	for i := range all {
+		if g := &all[i]; n.c.takes(w.d, g) {
+			if err := n.take(g, -1); err != nil {
+				return false, err
+			}
+		}
+	}
+	return true, nil
 }
 
 // leastCounted is how few megablocks may be counted.
@@ -205,36 +249,46 @@ func (n *counter) take(g *heap.Group, unit int) error {
 // errFull is returned where there is no room for a copy until what was copied is counted.
 var errFull = errors.New("there is no memory for a copy of a part of the heap")
 
+// isLarge reports whether a generation counts a group with its large objects.
+func isLarge(g *heap.Group) bool {
+	return g.Flags&ghc.BlockLarge != 0 && g.Flags&ghc.BlockCompact == 0
+}
+
 // sample counts what was copied of megablocks that follow each other, for a stratum, and makes room. Of the oldest generation small
-// objects are a stratum of their own: how many words they have is known.
+// objects and large ones are strata of their own: how many words they have is known.
 func (n *counter) sample(s *stratum, pieces []piece, from, units int) {
-	type unit struct {
-		small, heads *heap.Tally
-		words        uint64
+	type part struct {
+		tally *heap.Tally
+		words uint64
 	}
+	type unit struct{ small, large, regions part }
 	of := make([]unit, units)
 	for i := range pieces {
 		p := &pieces[i]
 		t := n.whole
 		if p.unit >= 0 {
 			u := &of[p.unit-from]
-			at := &u.small
-			if whole(&p.group) {
-				u.words += p.group.Used() / 8
-			} else if s == n.old {
-				at = &u.heads
+			in := &u.small
+			switch {
+			case s == n.old && isLarge(&p.group):
+				in = &u.large
+			case s == n.old && !whole(&p.group):
+				in = &u.regions
 			}
-			if *at == nil {
-				*at = newTally(n.r, n.o)
+			if in.tally == nil {
+				in.tally = newTally(n.r, n.o)
 			}
-			t = *at
+			in.words += p.group.Used() / 8
+			t = in.tally
 		}
 		count(t, &p.group, wordsOf(n.c.arena[p.at:p.at+p.bytes]))
 	}
 	for i := range of {
-		s.add(of[i].small, of[i].words, &n.labels)
+		u := &of[i]
+		s.add(u.small.tally, u.small.words, &n.labels)
 		if s == n.old {
-			n.heads.add(of[i].heads, 0, &n.labels)
+			n.large.add(u.large.tally, u.large.words, &n.labels)
+			n.regions.add(u.regions.tally, u.regions.words, &n.labels)
 		}
 	}
 	n.pieces, n.c.used = n.pieces[:0], 0
@@ -280,7 +334,9 @@ func (n *counter) finish() error {
 		}
 	}
 	n.sample(n.young, n.pieces, 0, 0)
-	if err := n.beside(n.young, w.stood, false, func() error { return r.collected(before, 0) }); err != nil {
+	if n.allYoung {
+		n.young.units = w.all
+	} else if err := n.beside(n.young, w.stood, false, func() error { return r.collected(before, 0) }); err != nil {
 		return err
 	}
 	if err := n.beside(n.old, n.ahead, true, func() error { return r.collected(before, len(before)-1) }); err != nil {
@@ -289,7 +345,7 @@ func (n *counter) finish() error {
 	if n.old.units < min(leastCounted, w.all) {
 		return ErrCollected
 	}
-	n.census.Tally, n.census.Draw = estimate(w.all, n.whole, r, n.o, &n.labels, n.young, n.heads, n.old)
+	n.census.Tally, n.census.Draw = estimate(w.all, n.whole, r, n.o, &n.labels, n.young, n.large, n.regions, n.old)
 	n.census.Draw.Stood = w.stood
 	if min(n.old.units, n.young.units) == w.all {
 		n.census.Draw = nil // nothing was left out
@@ -340,7 +396,11 @@ func (n *counter) standing() {
 			young = append(young, p)
 		}
 	}
-	n.sample(n.young, young, 0, n.c.drawing.stood)
+	units := n.c.drawing.stood
+	if n.allYoung {
+		units = 0
+	}
+	n.sample(n.young, young, 0, units)
 	n.sample(n.old, old, 0, n.ahead)
 }
 

@@ -96,7 +96,9 @@ type compared struct {
 	Bytes, Error  uint64
 	Margin        uint64 // of bands that were estimated
 	PauseNs       int64
-	Beside, Drawn bool
+	Beside        bool
+	Drawn         *Draw // of which the margins are left out
+	Large, Held   int   // as of a result
 	Which         []string
 }
 
@@ -134,6 +136,10 @@ func TestHeapMatrix(t *testing.T) {
 					} else {
 						row.Bands, row.Differ, row.Bytes, row.Error, row.Margin = res.bands, res.differ, res.bytes, res.error, res.margin
 						row.PauseNs, row.Beside, row.Drawn, row.Which = int64(res.pause), res.manner == Beside, res.drawn, res.which
+						row.Large, row.Held = res.large, res.held
+						if row.Drawn != nil {
+							row.Drawn.Margins, row.Drawn.Kinds = nil, nil // their sum is enough
+						}
 						if res.manner == Exact && res.differ > 0 {
 							t.Errorf("of a census of the whole heap, taken while the program stood, %d bands differ by %d bytes: %q", res.differ, res.error, res.which)
 						}
@@ -213,9 +219,9 @@ func exceptions(all []compared) (lines []string) {
 		switch {
 		case r.Refused != "":
 			refused[r.Refused] = append(refused[r.Refused], r.Program)
-		case r.Drawn && r.Differ > 0:
-			lines = append(lines, fmt.Sprintf("%s: a part of the heap was counted; %d bands are %.2f %% off together, and their intervals reach %.2f %%",
-				r.Program, r.Differ, 100*float64(r.Error)/float64(r.Bytes), 100*float64(r.Margin)/float64(r.Bytes)))
+		case r.Drawn != nil && r.Differ > 0:
+			lines = append(lines, fmt.Sprintf("%s: %d of %d megablocks were drawn; all bands are %.3g %% off together, and their intervals reach %.3g %%; of the %d with a hundredth of the heap or more, %d have the truth in their interval",
+				r.Program, r.Drawn.Drawn, r.Drawn.Megablocks, 100*float64(r.Error)/float64(r.Bytes), 100*float64(r.Margin)/float64(r.Bytes), r.Large, r.Held))
 		case r.Differ > 0:
 			lines = append(lines, fmt.Sprintf("%s: %s", r.Program, strings.Join(r.Which, "; ")))
 		}

@@ -2,9 +2,11 @@ package census
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
 	"math/rand/v2"
 	"slices"
+	"time"
 
 	"ccagent/heap"
 	"ccagent/internal/ghc"
@@ -233,47 +235,130 @@ func (r *Reader) group(known *recent, start uint64) (*heap.Group, error) {
 	return nil, nil
 }
 
+// young finds the groups of all generations but the oldest by their lists, while the program stands at the end of a collection, but for those that take
+// whole megablocks, and the few blocks that threads of the collector have begun. It reports whether it has them all: there may be too many, or no time.
+func (r *Reader) young(d *Descriptors, until uint64) (all []heap.Group, ok bool) {
+	var known recent
+	steps := 0
+	for i := range d.Generations[:len(d.Generations)-1] {
+		for _, at := range d.Generations[i].Lists {
+			for at != 0 {
+				start := heap.DescribedBy(at)
+				if steps++; steps > maxRoom || start < d.Space[0] || start >= d.Space[1] || perf.Monotonic() > until {
+					return nil, false
+				}
+				text, err := known.of(r, start&^(ghc.MegablockBytes-1))
+				if err != nil {
+					return nil, false
+				}
+				if g, ok := heap.GroupAt(start, text); ok && g.Generation == d.Generations[i].Address {
+					all = append(all, g)
+				}
+				at = heap.LinkOf(at, text)
+			}
+		}
+	}
+	return all, true
+}
+
 // extendPiece is after how many megablocks it is asked again whether the program has collected its heap.
 const extendPiece = 64
 
-// promotedPart is the part of the oldest generation, one in so many, that may have come to it meanwhile:
-// what is read after that is not what the collection has left.
-const promotedPart = 256
-
-// extend reads descriptors of further megablocks while the program runs, as long as its oldest generation is
-// what it was.
+// extend reads descriptors of further megablocks while the program runs, until its oldest generation is collected. What has come to that
+// meanwhile is left out.
 func (r *Reader) extend(w *drawing) error {
+	from := w.read
 	for w.read < len(w.units) && !w.full() {
-		from := w.read
-		for w.read < min(from+extendPiece, len(w.units)) {
-			if err := r.next(w); err != nil {
+		piece := w.read
+		var failed error
+		for failed == nil && w.read < min(piece+extendPiece, len(w.units)) {
+			failed = r.next(w) // after a collection the megablock may be gone
+		}
+		err := r.collected(w.d.Generations, len(w.d.Generations)-1)
+		if err == nil {
+			err = failed
+		}
+		if err != nil {
+			w.drop(piece)
+			if err != ErrCollected {
 				return err
 			}
+			break
 		}
-		promoted, err := r.promoted(w.d.Generations)
-		if err != nil && err != ErrCollected {
-			return err
-		}
-		if err != nil || promoted > w.d.Oldest().Words/promotedPart+slackBlocks*ghc.BlockBytes/8 {
-			for i := from; i < w.read; i++ {
-				w.units[i].groups = nil
-			}
-			w.read = from
-			return nil
-		}
+	}
+	if w.read == from {
+		return nil
+	}
+	came, err := r.came(w.d)
+	switch {
+	case errors.Is(err, ErrCollected), errors.Is(err, ErrContradiction):
+		w.drop(from) // which groups are new is not known
+		return nil
+	case err != nil:
+		return err
+	}
+	for i := range w.units[from:w.read] {
+		u := &w.units[from+i]
+		u.groups = slices.DeleteFunc(u.groups, func(g heap.Group) bool { return came[g.Start] })
 	}
 	return nil
 }
 
-// promoted is by how many words the oldest generation has grown; ErrCollected if it is being collected, or
-// was.
-func (r *Reader) promoted(before []Generation) (uint64, error) {
-	last := len(before) - 1
-	all, err := r.unmoved(before, last)
-	if err != nil {
-		return 0, err
+// drop forgets what was read of units, from one on.
+func (w *drawing) drop(from int) {
+	for i := from; i < w.read; i++ {
+		w.units[i].groups = nil
 	}
-	return all[last].Words - before[last].Words, nil
+	w.read = from
+}
+
+// youngLasts is for how long the end of a collection of younger generations is waited for, of which it is not known whether it is under way, and
+// youngPause how long to wait until it is asked again.
+const (
+	youngLasts = 20 * time.Millisecond
+	youngPause = time.Millisecond
+)
+
+// leastReads is how many megablocks of descriptors may be read to find what is new in the oldest generation, beyond four for each megablock of the heap:
+// its lists may go to and fro between them.
+const leastReads = 1000
+
+// came finds the groups that have come to the oldest generation since its descriptor was read, by their starts: its lists have them before what
+// they began with. What a collection of younger generations brings is in no list before that ends, so one that may be under way is waited for.
+// ErrCollected is returned if the oldest generation is being collected, or was.
+func (r *Reader) came(d *Descriptors) (map[uint64]bool, error) {
+	last := len(d.Generations) - 1
+	if d.Generations[0].Words > 0 && r.collected(d.Generations, 0) == nil {
+		return nil, nil // a collection that had begun would have taken these words away
+	}
+	now, err := r.unmoved(d.Generations, last)
+	if err != nil {
+		return nil, err
+	}
+	for count, until := now[0].Collections, time.Now().Add(youngLasts); now[0].Collections == count && time.Now().Before(until); {
+		time.Sleep(youngPause)
+		if now, err = r.unmoved(d.Generations, last); err != nil {
+			return nil, err
+		}
+	}
+	came := map[uint64]bool{}
+	var known recent
+	most := leastReads + 4*int(d.Megablocks)
+	for i, at := range now[last].Lists {
+		for at != d.Generations[last].Lists[i] {
+			start := heap.DescribedBy(at)
+			if at == 0 || start < d.Space[0] || start >= d.Space[1] || came[start] || len(came) >= maxGroups || known.reads > most {
+				return nil, fmt.Errorf("%w: what has come to the oldest generation is not before what it had", ErrContradiction)
+			}
+			text, err := known.of(r, start&^(ghc.MegablockBytes-1))
+			if err != nil {
+				return nil, err
+			}
+			came[start] = true
+			at = heap.LinkOf(at, text)
+		}
+	}
+	return came, r.collected(d.Generations, last)
 }
 
 // collected returns ErrCollected if a generation, from a number on, is being collected, or was since the generations were

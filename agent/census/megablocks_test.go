@@ -4,7 +4,9 @@ import (
 	"context"
 	"encoding/binary"
 	"errors"
+	"math"
 	"os"
+	"slices"
 	"testing"
 	"unsafe"
 
@@ -64,7 +66,7 @@ func TestFewerGenerations(t *testing.T) {
 	if err := r.collected(before, 0); !errors.Is(err, ErrCollected) {
 		t.Errorf("of two generations in place of three: %v", err)
 	}
-	if _, err := r.promoted(before); !errors.Is(err, ErrCollected) {
+	if err := r.collected(before, 2); !errors.Is(err, ErrCollected) {
 		t.Errorf("of two generations in place of three: %v", err)
 	}
 }
@@ -119,6 +121,120 @@ func TestFilledIsBounded(t *testing.T) {
 	}
 	if got, err := r.filled(t.Context(), d, []current{{0, descriptor(3)}}, 0); !errors.Is(err, ErrContradiction) {
 		t.Errorf("of a list without a block: %d blocks, %v", len(got), err)
+	}
+}
+
+// Of megablocks that are read when the program runs, groups that have come to the oldest generation are left out. Where they cannot be told, nothing
+// that was read then is counted.
+func TestNewGroupsAreLeftOut(t *testing.T) {
+	const heapBlocks, first, size = 6, 4, 512
+	m := makeMemory(t, heapBlocks+1) // of which the last has the generations
+	generations := m.at + heapBlocks*ghc.MegablockBytes
+	descriptor := func(i uint64) uint64 { return m.at + i*ghc.MegablockBytes + first*ghc.BlockDescriptorBytes }
+	start := func(i uint64) uint64 { return heap.DescribedBy(descriptor(i)) }
+	link := func(all ...uint64) uint64 { // the list of some megablocks' groups
+		for k, i := range all[:len(all)-1] {
+			m.put(descriptor(i)+ghc.BlockLink, descriptor(all[k+1]))
+		}
+		return descriptor(all[0])
+	}
+	oldest := generations + size
+	collections := uint64(1)
+	for _, c := range []struct {
+		name string
+		now  func()
+		want []uint64
+	}{
+		{"nothing is new", func() {}, []uint64{0, 1, 2, 3, 4, 5}},
+		{"a young collection brings nothing", func() { m.put(generations+ghc.GenerationCollections, 8) }, []uint64{0, 1, 2, 3, 4, 5}},
+		{"small ones are new", func() { m.put(oldest+ghc.GenerationBlocks, link(5, 3, 0)) }, []uint64{0, 1, 2, 4}},
+		{"a large one is new", func() { m.put(oldest+ghc.GenerationLargeObjects, link(4, 2)) }, []uint64{0, 1, 2, 3, 5}},
+		{"a region is new", func() { m.put(oldest+ghc.GenerationRegions, descriptor(5)) }, []uint64{0, 1, 2, 3, 4}},
+		{"a list leads to itself", func() { m.put(oldest+ghc.GenerationBlocks, link(5, 3, 5)) }, nil},
+		{"a list leads out of the heap", func() {
+			m.put(oldest+ghc.GenerationBlocks, link(5, 3))
+			m.put(descriptor(3)+ghc.BlockLink, generations)
+		}, nil},
+		{"a list ends", func() { m.put(oldest+ghc.GenerationBlocks, descriptor(1)) }, nil},
+		{"it was collected", func() { collections++; m.put(oldest+ghc.GenerationCollections, collections) }, nil},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			for i := range uint64(2) {
+				m.put(generations+i*size+ghc.GenerationNo, i)
+				m.put(generations+i*size+ghc.GenerationTo, oldest)
+			}
+			m.put(generations+ghc.GenerationCollections, 7)
+			m.put(oldest+ghc.GenerationWords, 1000)
+			for i := range uint64(heapBlocks) {
+				d := descriptor(i)
+				m.put(d+ghc.BlockStart, start(i))
+				m.put(d+ghc.BlockFree, start(i)+8)
+				m.put(d+ghc.BlockLink, 0)
+				m.put(d+ghc.BlockCount, ghc.BlocksPerMegablock)
+			}
+			m.put(oldest+ghc.GenerationBlocks, link(0, 1))
+			m.put(oldest+ghc.GenerationLargeObjects, descriptor(2))
+			m.put(oldest+ghc.GenerationRegions, 0)
+			r := m.reader(&Found{Generations: generations})
+			before, err := r.generations()
+			if err != nil {
+				t.Fatal(err)
+			}
+			w := &drawing{d: &Descriptors{Generations: before, Space: [2]uint64{m.at, generations}, Megablocks: heapBlocks}, all: heapBlocks, buf: make([]byte, heap.DescriptorBytes)}
+			for i := range uint64(heapBlocks) {
+				w.units = append(w.units, unit{at: m.at + i*ghc.MegablockBytes})
+			}
+			c.now()
+			if err := r.extend(w); err != nil {
+				t.Fatal(err)
+			}
+			var got []uint64
+			for i := range w.units[:w.read] {
+				for _, g := range w.units[i].groups {
+					got = append(got, (g.Start-m.at)/ghc.MegablockBytes)
+				}
+			}
+			if !slices.Equal(got, c.want) {
+				t.Errorf("groups of the megablocks %v are counted, want %v", got, c.want)
+			}
+		})
+	}
+}
+
+// Younger generations are found whole by their lists, or not at all.
+func TestYoungByLists(t *testing.T) {
+	const first = 4
+	m := makeMemory(t, 3)
+	end := m.at + 3*ghc.MegablockBytes
+	descriptor := func(i uint64) uint64 { return m.at + i*ghc.MegablockBytes + first*ghc.BlockDescriptorBytes }
+	for i := range uint64(3) {
+		d := descriptor(i)
+		m.put(d+ghc.BlockStart, heap.DescribedBy(d))
+		m.put(d+ghc.BlockFree, heap.DescribedBy(d)+8)
+		m.put(d+ghc.BlockCount, 1)
+		m.put(d+ghc.BlockGen, i/2) // their generations' addresses
+	}
+	r := m.reader(nil)
+	for _, c := range []struct {
+		name       string
+		from, link uint64
+		until      uint64
+		want       int
+		ok         bool
+	}{
+		{"a list", descriptor(1), 0, math.MaxUint64, 2, true},
+		{"none", 0, 0, math.MaxUint64, 1, true},
+		{"one of the oldest generation", descriptor(2), 0, math.MaxUint64, 1, true},
+		{"no time", descriptor(1), 0, 1, 0, false},
+		{"to itself", descriptor(1), descriptor(1), math.MaxUint64, 0, false},
+		{"out of the heap", descriptor(1), end, math.MaxUint64, 0, false},
+		{"to no descriptor", descriptor(1), descriptor(2) + 8, math.MaxUint64, 2, true},
+	} {
+		m.put(descriptor(1)+ghc.BlockLink, c.link)
+		d := &Descriptors{Generations: []Generation{{Lists: [3]uint64{c.from, descriptor(0)}}, {Address: 1, Lists: [3]uint64{descriptor(2)}}}, Space: [2]uint64{m.at, end}}
+		if all, ok := r.young(d, c.until); ok != c.ok || len(all) != c.want {
+			t.Errorf("%s: %d groups, %v", c.name, len(all), ok)
+		}
 	}
 }
 

@@ -208,7 +208,8 @@ type result struct {
 	margin        uint64 // of all bands, of a census that has counted a part of the heap
 	pause         time.Duration
 	manner        Manner
-	drawn         bool
+	drawn         *Draw // nil if the whole heap was counted
+	large, held   int   // bands of a hundredth of the heap and more, of one that was drawn; and those of them whose interval has the truth
 	which         []string
 }
 
@@ -266,8 +267,17 @@ func tryCensus(t *testing.T, s situation, o Options) (res result, err error) {
 			delete(theirs, "STACK")
 		}
 		res = result{situation: s, bands: len(theirs), bytes: sum(theirs), pause: c.Pause, manner: c.Manner}
-		if c.Draw != nil {
-			res.drawn, res.margin = true, sum(c.Draw.Margins)
+		if d := c.Draw; d != nil {
+			res.drawn, res.margin = d, sum(d.Margins)
+			for band, bytes := range theirs {
+				if bytes < res.bytes/100 {
+					continue
+				}
+				res.large++
+				if off := max(ours[band], bytes) - min(ours[band], bytes); off <= d.Margins[band] {
+					res.held++
+				}
+			}
 		}
 		res.which, res.error = compare(ours, theirs)
 		res.differ = len(res.which)

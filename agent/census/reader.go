@@ -62,6 +62,9 @@ type Generation struct {
 	LargeWords  uint64
 	Compact     uint64 // blocks of compact regions
 	Collections uint32 // of it so far
+	// Lists are the addresses of the first descriptors of its blocks, large objects and compact regions. What comes to it without a collection
+	// of it is put before what it has.
+	Lists [3]uint64
 }
 
 // Descriptors is what the descriptors of a heap's blocks and generations said at one moment.
@@ -204,6 +207,7 @@ func (r *Reader) generations() ([]Generation, error) {
 		g := Generation{
 			Address: at, Number: uint32(word(ghc.GenerationNo)), Words: word(ghc.GenerationWords), LargeWords: word(ghc.GenerationLargeWords),
 			Compact: word(ghc.GenerationCompact), Collections: uint32(word(ghc.GenerationCollections)),
+			Lists: [...]uint64{word(ghc.GenerationBlocks), word(ghc.GenerationLargeObjects), word(ghc.GenerationRegions)},
 		}
 		if uint64(g.Number) != uint64(len(all)) {
 			return nil, ErrNoHeap

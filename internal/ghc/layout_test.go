@@ -101,8 +101,10 @@ int main(void)
 	SHOW("StgCompactNFDataBlock", sizeof(StgCompactNFDataBlock));
 	SHOW("StgCompactNFData.totalW", offsetof(StgCompactNFData, totalW) - sizeof(StgHeader));
 	FIELD(generation, no);
+	FIELD(generation, blocks);
 	FIELD(generation, n_words);
 	FIELD(generation, n_large_words);
+	FIELD(generation, compact_objects);
 	FIELD(generation, n_compact_blocks);
 	FIELD(generation, threads);
 	FIELD(generation, to);
@@ -253,8 +255,8 @@ func facts(version string, profiled bool) map[string]int {
 		"bdescr.gen": BlockGen, "bdescr.flags": BlockFlags, "bdescr": BlockDescriptorBytes,
 		"BF_EVACUATED": BlockEvacuated, "BF_LARGE": BlockLarge, "BF_PINNED": BlockPinned, "BF_COMPACT": BlockCompact, "BF_NONMOVING": BlockNonmoving,
 		"StgCompactNFDataBlock.owner": CompactOwner, "StgCompactNFDataBlock": CompactRegion, "StgCompactNFData.totalW": 0,
-		"generation.no": GenerationNo, "generation.n_words": GenerationWords, "generation.n_large_words": GenerationLargeWords,
-		"generation.n_compact_blocks": GenerationCompact, "generation.threads": GenerationThreads, "generation.to": GenerationTo,
+		"generation.no": GenerationNo, "generation.blocks": GenerationBlocks, "generation.n_words": GenerationWords, "generation.n_large_words": GenerationLargeWords,
+		"generation.compact_objects": GenerationRegions, "generation.n_compact_blocks": GenerationCompact, "generation.threads": GenerationThreads, "generation.to": GenerationTo,
 		"generation.collections": GenerationCollections,
 		"StgTSO":                 int(l.TSOWords), "StgTRecChunk": int(l.TRecChunkWords), "StgRegTable.rRet": BaseRet,
 		"generation.large_objects": GenerationLargeObjects, "generation.n_new_large_words": GenerationNewLarge,

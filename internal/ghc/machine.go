@@ -84,10 +84,12 @@ const (
 // words since the last collection come first in the list.
 const (
 	GenerationNo           = 0   // no, 32 bits
+	GenerationBlocks       = 8   // blocks: what comes to it is put first
 	GenerationWords        = 24  // n_words: in its blocks
-	GenerationLargeObjects = 32  // large_objects
+	GenerationLargeObjects = 32  // large_objects, likewise
 	GenerationLargeWords   = 48  // n_large_words
 	GenerationNewLarge     = 56  // n_new_large_words: since the last collection
+	GenerationRegions      = 64  // compact_objects, likewise
 	GenerationCompact      = 72  // n_compact_blocks
 	GenerationThreads      = 104 // threads: all of them that are in the generation, linked by TSOGlobalLink
 	GenerationTo           = 120 // to: the generation that objects are promoted to
