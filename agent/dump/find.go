@@ -80,7 +80,7 @@ func (f *finder) search(at, size uint64) {
 		}
 		for i := uint64(0); i+8 <= n; i += 8 {
 			w := binary.LittleEndian.Uint64(buf[i:])
-			if w < 1<<16 || w >= 1<<47 || w%8 != 0 || tried[w] {
+			if w < 1<<16 || w >= 1<<48 || w%8 != 0 || tried[w] {
 				continue
 			}
 			tried[w] = true

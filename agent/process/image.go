@@ -2,6 +2,7 @@ package process
 
 import (
 	"bytes"
+	"math/bits"
 	"slices"
 	"strings"
 
@@ -104,12 +105,17 @@ func (im *Image) BiasOf(mod *Module) uint64 {
 	return 0
 }
 
-// Where the kernel places shared libraries on 64-bit machines: below the
-// stack, far above GHC's heap at 0x4200000000.
-const (
-	libraryRegionLo = 0x7000_0000_0000
-	libraryRegionHi = 0x8000_0000_0000
-)
+// libraryRegion returns the half of the address space in which the kernel places shared libraries: the one of the highest library. It
+// is above GHC's heap at 0x4200000000 where addresses have more than 40 bits, and holds what is loaded later, too. Addresses have
+// 47 bits on x86-64, and on arm64 from 39 to 48, as the kernel was built.
+func (im *Image) libraryRegion() (lo, hi uint64) {
+	for _, m := range im.Mappings {
+		if m.Module != im.Exe {
+			lo = 1 << (bits.Len64(m.Start) - 1)
+		}
+	}
+	return lo, 2 * lo
+}
 
 // deriveLayout computes the image's layout for the walker; false if the image is no Haskell
 // program.
@@ -135,7 +141,7 @@ func (im *Image) deriveLayout() bool {
 		ranges++
 	}
 	if im.RTS != im.Exe || im.Exe.Binary.DynamicHaskell {
-		im.Layout.TextLo[1], im.Layout.TextHi[1] = libraryRegionLo, libraryRegionHi
+		im.Layout.TextLo[1], im.Layout.TextHi[1] = im.libraryRegion()
 	}
 	return true
 }

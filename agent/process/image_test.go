@@ -43,6 +43,30 @@ func TestImageResolve(t *testing.T) {
 	}
 }
 
+// Info tables of shared libraries are looked for where these are, whatever bits the machine's addresses have.
+func TestLibraryRegion(t *testing.T) {
+	const heap = 0x4200000000 // of GHC
+	for _, c := range []struct {
+		name         string
+		exe, library uint64
+	}{
+		{"x86-64", 0x555555554000, 0x7f1200000000},
+		{"x86-64, libraries from below", 0x400000, 0x2aaaaaab0000},
+		{"arm64, 48 bits", 0xaaaae0000000, 0xffff80000000},
+		{"arm64, 42 bits", 0x2aaaae00000, 0x3ff80000000},
+	} {
+		exe, library := &Module{}, &Module{}
+		im := &Image{Exe: exe}
+		im.add(Mapping{c.exe, c.exe + 0x1000, c.exe, exe})
+		im.add(Mapping{c.library, c.library + 0x1000, c.library, library})
+		lo, hi := im.libraryRegion()
+		const later = 1 << 30 // below, or above, a library that is loaded later is placed
+		if lo > c.library-later || hi < c.library+later || lo <= heap || hi > 1<<48 {
+			t.Errorf("%s: libraries at %#x are looked for from %#x to %#x", c.name, c.library, lo, hi)
+		}
+	}
+}
+
 func TestModuleBias(t *testing.T) {
 	mod := &Module{Segments: []elffile.Segment{
 		{Type: elf.PT_LOAD, Flags: elf.PF_R, Offset: 0, Addr: 0x400000, Filesz: 0x3000},

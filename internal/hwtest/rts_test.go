@@ -257,11 +257,12 @@ func wantCentres(t *testing.T, r hwtest.Result) {
 	}
 }
 
-// wantShared checks a capture of a program that uses GHC's shared libraries: the bytes. Debian's libraries have no symbol table, so that
-// collections cannot be seen, which is said.
+// wantShared checks a capture of a program that uses GHC's shared libraries: its stacks, the bytes, and who has allocated them. Debian's
+// libraries have no symbol table, so that collections cannot be seen, which is said.
 func wantShared(t *testing.T, r hwtest.Result) {
 	t.Helper()
-	wantBytes(t, logOf(t, r), r.Stderr)
+	wantWhole(t, logOf(t, r), "cpu-clock", few)
+	wantAllocation(t, r)
 	wantLine(t, r.Stderr, "ccagent: gc: not available")
 }
 
