@@ -170,6 +170,11 @@ func version(b *binary.Info, form ghc.Form) Check {
 		c.Fix = "if stacks fail, report the version"
 	case ghc.Read:
 		c.Detail += ": read from GHC's sources; never run on " + b.Arch
+		if v, err := ghc.ParseVersion(b.GHCVersion); err == nil {
+			for i, what := range ghc.NewIn(v) {
+				c.Detail += [...]string{". New in the sources: ", "; "}[min(i, 1)] + strings.ReplaceAll(what, "`", "")
+			}
+		}
 	case ghc.RunOtherwise:
 		c.Detail += fmt.Sprintf(": tests run programs of %s on %s, but none of this way that is linked as this one", release, b.Arch)
 	case ghc.Run:

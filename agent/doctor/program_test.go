@@ -7,7 +7,9 @@ import (
 	"strings"
 	"testing"
 
+	"ccagent/internal/ghc"
 	"ccagent/internal/testprog"
+	"ccagent/symbolize/binary"
 )
 
 // examine returns a program's checks by name, and the packages that a remedy was
@@ -72,5 +74,19 @@ func TestLibrariesWithoutNotes(t *testing.T) {
 				t.Errorf("stripped: %+v, %v", checks, lacking)
 			}
 		})
+	}
+}
+
+// Of a release that was never run doctor says what its sources have that those of run releases have not.
+func TestWhatIsNewInSources(t *testing.T) {
+	for v, want := range map[string]string{
+		"9.8.4":  "GHC 9.8.4: read from GHC's sources; never run on amd64",
+		"9.12.2": "GHC 9.12.2: read from GHC's sources; never run on amd64. New in the sources: the scheduler waits in awaitCompletedTimeoutsOrIO, no longer in awaitEvent",
+		"9.14.1": "GHC 9.14.1: read from GHC's sources; never run on amd64. New in the sources: " +
+			"frames that annotate the stack (ANN_FRAME, the 66th type); the scheduler waits in awaitCompletedTimeoutsOrIO, no longer in awaitEvent",
+	} {
+		if c := version(&binary.Info{GHC: true, GHCVersion: v, Arch: "amd64", Way: "rts_thr"}, ghc.Linked); c.Status != OK || c.Detail != want {
+			t.Errorf("%v %q, want %q", c.Status, c.Detail, want)
+		}
 	}
 }

@@ -99,6 +99,11 @@ func (a *analysis) thread(w []uint64) {
 	switch a.whyOf(w) {
 	case ghc.BlockedOnMVar, ghc.BlockedOnMVarRead, ghc.BlockedOnBlackHole, ghc.BlockedOnMsgThrowTo, ghc.BlockedOnSTM:
 		field(l.TSOBlockInfo)
+	case ghc.BlockedOnRead, ghc.BlockedOnWrite, ghc.BlockedOnDelay:
+		// A number, of a file or a time, is none of the heap's addresses.
+		if i := int(l.TSOBlockInfo) / 8; l.IOClosures && i < len(w) && a.nodes.node(w[i]) != 0 {
+			field(l.TSOBlockInfo)
+		}
 	}
 }
 

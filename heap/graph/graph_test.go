@@ -128,6 +128,49 @@ func TestRoots(t *testing.T) {
 	}
 }
 
+// What a thread waits for that waits for a file or a time is a closure with the I/O manager that development releases add for programs
+// that are not threaded (scavengeTSOIOManager in rts/IOManager.c); with all others it is a number.
+func TestOperationsOfTheIOManager(t *testing.T) {
+	for _, c := range []struct {
+		version   string
+		threaded  bool
+		operation bool // block_info is the operation, not a number
+		reached   bool
+	}{
+		{"9.15.20251020", false, true, true},
+		{"9.15.20251020", false, false, false},
+		{"9.15.20251020", true, true, false},
+		{"9.14.1", false, true, false},
+	} {
+		for _, why := range []ghc.WhyBlocked{ghc.BlockedOnRead, ghc.BlockedOnWrite, ghc.BlockedOnDelay} {
+			m := newMade()
+			prim, mutVar := m.table(ghc.Prim, 2|4<<32, 0), m.table(ghc.MutVar, 1, 0)
+			tso, stack, stop := m.table(ghc.TSO, 0, 0), m.table(ghc.Stack, 0, 0), m.table(ghc.StopFrame, 0, 0)
+			live := m.closure(mutVar, 0)
+			operation := m.closure(prim, 0, live, 1, 2, 3, 4)
+			at := m.closure(stack, 2, 0, 0xdead, stop)
+			m.words[(at-heapAt)/8+2] = at + 8*4
+			l, _ := ghc.LayoutOf(c.version, false, c.threaded)
+			thread := make([]uint64, l.TSOWords)
+			thread[0], thread[l.TSOStackObj/8], thread[l.TSOBlockInfo/8] = tso, at, 7
+			if c.operation {
+				thread[l.TSOBlockInfo/8] = operation
+			}
+			thread[l.WhyBlocked/8] = uint64(why) << (l.WhyBlocked % 8 * 8)
+			m.words[(operation-heapAt)/8+1] = m.closure(thread...)
+			s := m.snapshot()
+			s.GHCVersion, s.Threaded = c.version, c.threaded
+			r, err := Analyse(s, 0)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if reached := r.Unreached == 0; reached != c.reached || r.Dangling != 0 || !reached && r.Unreached != 2 {
+				t.Errorf("%+v, waiting %d: %d closures are not reached, %d dangle", c, why, r.Unreached, r.Dangling)
+			}
+		}
+	}
+}
+
 // Dominators are what removing each node in turn shows.
 func TestDominators(t *testing.T) {
 	for seed := range uint64(300) {

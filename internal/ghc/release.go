@@ -16,6 +16,7 @@ type release struct {
 	tickyEntries       uint16 // StgEntCounter.entry_count; 0: not known
 	tsoWords           uint16 // size of a StgTSO
 	denseCells         bool   // see Layout
+	ioClosures         bool   // see Layout
 	provenance         ProvenanceFormat
 }
 
@@ -73,7 +74,7 @@ var releases = [...]release{
 	},
 	{
 		from: Version{9, 15}, tsoWords: 17, tsoID: 56, tsoLabel: 96, whyBlocked: 40, whyBlockedWide: true, profiledCCCS: 152, totalAllocated: 1200, pinnedBlocks: 1160,
-		taskInCallThreaded: 128, tickyEntries: TickyEntries96, denseCells: true, provenance: ProvenanceMarked6,
+		taskInCallThreaded: 128, tickyEntries: TickyEntries96, denseCells: true, ioClosures: true, provenance: ProvenanceMarked6,
 	},
 }
 
@@ -123,6 +124,9 @@ type Layout struct {
 
 	// DenseCells is set where sizes of the non-moving collector's cells need not be powers of two.
 	DenseCells bool
+	// IOClosures is set where block_info of a thread that waits for a file or a time may be a closure: an I/O manager of the way that is not
+	// threaded (+RTS --io-manager=poll) keeps its operations in the heap. All others put a number there.
+	IOClosures bool
 
 	TSOWords       uint16 // size of a StgTSO, in words
 	TRecChunkWords uint16 // size of a StgTRecChunk, in words
@@ -179,6 +183,7 @@ func LayoutOf(version string, profiled, threaded bool) (l Layout, known bool) {
 		TSOWords:       r.tsoWords,
 		TRecChunkWords: trecChunkWords,
 		DenseCells:     r.denseCells,
+		IOClosures:     r.ioClosures && !threaded,
 		PinnedBlocks:   r.pinnedBlocks - BaseOfCapability,
 	}
 	if known {

@@ -1,6 +1,9 @@
 package ghc
 
-import "slices"
+import (
+	"maps"
+	"slices"
+)
 
 // Form is how a program is linked, and what of its symbols is left, as far as it matters for where the run-time system's code and
 // names are found.
@@ -89,6 +92,53 @@ var Sources = []Source{
 	{Version{8, 10}, "8.10.7"}, {Version{9, 0}, "9.0.2"}, {Version{9, 2}, "9.2.8"}, {Version{9, 4}, "9.4.8"}, {Version{9, 6}, "9.6.7"},
 	{Version{9, 8}, "9.8.4"}, {Version{9, 10}, "9.10.2"}, {Version{9, 12}, "9.12.2"}, {Version{9, 14}, "9.14 branch"},
 	{Version{9, 15}, "development, October 2025; to be released as 10.0"},
+}
+
+// Fact is how something that ccagent relies on is in the series of which no program was to be had, compared in the sources of Sources
+// with the newest series whose programs were run.
+type Fact struct {
+	What string
+	How  string             // what was compared
+	New  map[Version]string // what the first series to have it brings; a later series has it too
+}
+
+// Facts lists what was compared.
+var Facts = []Fact{
+	{"threads, stacks, capabilities", "`internal/ghc/testdata/layouts.txt`: a C compiler on the sources", nil},
+	{"why threads wait, and what they have done", "`Constants.h`, `TSO.h`", nil},
+	{"closure types", "`ClosureTypes.h`, `Closures.h`, `InfoTables.h`, `FunTypes.h`", map[Version]string{
+		{9, 14}: "frames that annotate the stack (`ANN_FRAME`, the 66th type)",
+	}},
+	{"non-moving collector: segments, sizes of cells, events", "`NonMoving.h`, `NonMoving.c`", nil},
+	{"I/O managers of programs that are not threaded", "`IOManager.c`, `IOManagerInternals.h`, `Select.c`, `Poll.c`, `PrimOps.cmm`, `Scav.c`", map[Version]string{
+		{9, 12}: "the scheduler waits in `awaitCompletedTimeoutsOrIO`, no longer in `awaitEvent`",
+		{9, 15}: "with `+RTS --io-manager=poll` a thread that waits for a file or a time refers to a closure (`ASYNCIOOP`, `TIMEOUT_QUEUE`)",
+	}},
+	{"I/O managers of threaded programs: labels of their threads", "`GHC/Internal/Event/Thread.hs`", nil},
+	{"events and their sizes", "`eventlog/testdata/rts/events.txt`: a C compiler on the sources", nil},
+	{"bands of heap profiles", "the same; `EventLog.c`, `ProfHeap.c`", map[Version]string{
+		{9, 15}: "of `-hi` they are numbers of entries of the info table map, and closures without one are a band",
+	}},
+	{"info table map", "`IPE.h`, `IPE.c`, `InfoTableProv.hs`", map[Version]string{
+		{9, 15}: "entries have numbers, which events refer to; entries and strings stand behind a magic word",
+	}},
+}
+
+// NewIn lists what a series has that those whose programs were run have not.
+func NewIn(v Version) (all []string) {
+	for _, f := range Facts {
+		for _, from := range slices.SortedFunc(maps.Keys(f.New), func(a, b Version) int {
+			if a.Before(b) {
+				return -1
+			}
+			return 1
+		}) {
+			if !v.Before(from) {
+				all = append(all, f.New[from])
+			}
+		}
+	}
+	return all
 }
 
 // Evidence says what what is known of a program rests on.

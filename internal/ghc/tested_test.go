@@ -41,7 +41,24 @@ func TestPage(t *testing.T) {
 	}
 }
 
-// tables prints both tables in Markdown.
+// ran is the newest series whose programs were run.
+func ran() (newest Version) {
+	for _, p := range Programs {
+		if v, err := ParseVersion(p.Release); err == nil && newest.Before(v) {
+			newest = v
+		}
+	}
+	return newest
+}
+
+func each[T any](of []T, f func(T) string) (all []string) {
+	for _, x := range of {
+		all = append(all, f(x))
+	}
+	return all
+}
+
+// tables prints the tables in Markdown.
 func tables() string {
 	var b strings.Builder
 	b.WriteString("\n| Program | Ways | GHC | On | Test |\n|---|---|---|---|---|\n")
@@ -77,8 +94,34 @@ func tables() string {
 		}
 		fmt.Fprintf(&b, "| %v | %s | %s |\n", s.Series, s.Release, what)
 	}
+	unrun := Sources[slices.IndexFunc(Sources, func(s Source) bool { return s.Series == ran() })+1:]
+	fmt.Fprintf(&b, "\n| Read, never run | %s | Compared with %v in |\n|---|%s---|\n", strings.Join(each(unrun, func(s Source) string { return s.Series.String() }), " | "), ran(), strings.Repeat("---|", len(unrun)))
+	for _, f := range Facts {
+		fmt.Fprintf(&b, "| %s | %s | %s |\n", f.What, strings.Join(each(unrun, func(s Source) string {
+			if new := f.New[s.Series]; new != "" {
+				return new
+			}
+			return "as before"
+		}), " | "), f.How)
+	}
 	b.WriteString("\n")
 	return b.String()
+}
+
+// What is said to be new is of series that were read and not run.
+func TestNewIn(t *testing.T) {
+	for _, f := range Facts {
+		for v := range f.New {
+			if !ran().Before(v) || !v.Known() {
+				t.Errorf("%s: %v was run, or is not known", f.What, v)
+			}
+		}
+	}
+	for v, want := range map[Version]int{{9, 0}: 0, {9, 10}: 0, {9, 12}: 1, {9, 14}: 2, {9, 15}: 5} {
+		if got := NewIn(v); len(got) != want {
+			t.Errorf("%v has %q, want %d", v, got, want)
+		}
+	}
 }
 
 // Tests that the table names are in the tree; each known series has its sources.

@@ -46,7 +46,7 @@ var runtime = []group{
 		"schedule*", "tryWakeupThread", "wakeup*", "throwTo*", "*Capability*", "*TSO*", "*WSDeque*", "*Spark*", "threadPaused", "suspendThread", "resumeThread",
 		"createThread", "createIOThread", "rts_eval*", "raiseAsync*", "threadStack*", "sendMessage*", "messageBlackHole*", "updateThunk*", "appendToRunQueue*", "removeThreadFromQueue*", "yield*",
 	}},
-	{io, []string{"awaitEvent*", "*Ticker*", "itimer*", "ioManager*", "handle_tick", "*Timer*", "waitCondition", "*OSCondition*", "*OSThread*"}},
+	{io, []string{"awaitEvent*", "awaitCompleted*", "pollCompleted*", "syncIO*", "syncDelay*", "*IOManager*", "*TimeoutQueue*", "*Ticker*", "itimer*", "ioManager*", "handle_tick", "*Timer*", "waitCondition", "*OSCondition*", "*OSThread*"}},
 	{blocks, []string{"alloc*", "free*", "split_*", "coalesce_*", "getMBlock*", "osGetMBlocks*", "osCommit*", "osFree*", "osDecommit*", "resize*", "initMBlock*", "*Nursery*", "*Nurseries*", "*Group*", "returnMemory*"}},
 }
 

@@ -143,6 +143,19 @@ func TestKernel(t *testing.T) {
 	}
 }
 
+// The scheduler waits for files and timers by functions whose names differ between releases.
+func TestRuntimeWaits(t *testing.T) {
+	l := newProgram()
+	schedule := l.code("schedule", eventlog.CategoryRTS)
+	for _, name := range []string{"awaitEvent", "awaitCompletedTimeoutsOrIOSelect", "pollCompletedTimeoutsOrIOPoll", "deleteMinTimeoutQueue", "syncIOWaitReady"} {
+		l.run(0, 20, ms, 0, schedule, l.code(name, eventlog.CategoryRTS))
+	}
+	r := reasons.Of(l.selection(t), reasons.RTS)
+	if len(r.Parts) != 1 || r.Parts[0].Name != "waiting for files, sockets and timers" {
+		t.Errorf("the parts are %q", table(r.Parts))
+	}
+}
+
 // What several functions share is said of all of them, and nothing is said of a handful of samples.
 func TestSentence(t *testing.T) {
 	l := newProgram()

@@ -8,7 +8,8 @@
 //
 // A line is a kind (gc, rts), a visibility (global, hidden, local, file) and a name.
 // Lists are merged with what rtsnames.txt has, so one run for each GHC version
-// at hand is enough. Debugging ways are left out: they have copies of inline
+// at hand is enough. Of 9.12 to 9.15, of which there was no library, it has the external names of
+// archives that gcc made of the sources' C files. Debugging ways are left out: they have copies of inline
 // functions in every object file.
 package main
 
