@@ -5,6 +5,7 @@
 //	overhead [-rounds N] [-hz HZ] -o FILE [-flags "…"]… CCAGENT PROG [ARG…]
 //	overhead -table FILE
 //	overhead -toggle [-halt | -blank] [-pad] [-pin] [-rounds N] [-seconds S] -o FILE -flags "…" CCAGENT PROG [ARG…]
+//	overhead -whole [-blank] [-rounds N] -o FILE -flags "…" CCAGENT PROG [ARG…]
 //	overhead -reported FILE
 //
 // The first appends what it measured to FILE; the second prints what is there as a
@@ -19,7 +20,12 @@
 // the method itself resolves. With -pad a busy loop of the lowest priority (SCHED_IDLE) runs on each CPU all the time: a CPU that never
 // idles need not be woken, which in a virtual machine costs a program that waits a lot more than a capture does, and less as soon as
 // anything else keeps the CPUs awake. With -pin the program has one CPU, the last: threads that wake each other take less CPU time on one
-// CPU than on two, and which they are on depends on what else runs. The fourth prints what the pieces have cost more beside what the captures say.
+// CPU than on two, and which they are on depends on what else runs.
+//
+// The fourth runs a program that does a fixed amount of work and says what CPU time that took, in turns alone and under ccagent record. Where time is the number of
+// executed instructions, whole runs are alike to a thousandth or two.
+//
+// The fifth prints what work has cost more beside what the captures say.
 package main
 
 import (
@@ -45,6 +51,7 @@ type options struct {
 	flags   []string
 	seconds float64
 	halt    bool
+	whole   bool
 	blank   bool
 	pad     bool
 	pin     bool
@@ -71,6 +78,7 @@ func run(args []string, stdout io.Writer) error {
 	})
 	reported := fs.String("reported", "", "print what this file holds beside what captures report")
 	toggled := fs.Bool("toggle", false, "attach to a steady program in turns")
+	fs.BoolVar(&o.whole, "whole", false, "run a program that does a fixed amount of work in turns")
 	fs.Float64Var(&o.seconds, "seconds", 3, "with -toggle: for how long at a time")
 	fs.BoolVar(&o.halt, "halt", false, "with -toggle: attach once, and stop ccagent in turns")
 	fs.BoolVar(&o.blank, "blank", false, "with -toggle: capture nothing")
@@ -89,6 +97,9 @@ func run(args []string, stdout io.Writer) error {
 		return printReported(stdout, *reported)
 	case *measure != "" && fs.NArg() > 0:
 		return measureTo(*measure, *event, fs.Args())
+	case o.whole && fs.NArg() > 1 && o.rounds >= 6 && o.out != "" && len(o.flags) == 1:
+		o.ccagent, o.argv = fs.Arg(0), fs.Args()[1:]
+		return wholeRuns(&o)
 	case *toggled && fs.NArg() > 1 && o.rounds >= 6 && o.out != "" && len(o.flags) == 1:
 		o.ccagent, o.argv = fs.Arg(0), fs.Args()[1:]
 		return toggle(&o)

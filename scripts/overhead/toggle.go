@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -208,7 +209,7 @@ func (o *options) turn() turn {
 	if o.pin {
 		program += " on one CPU"
 	}
-	flags := o.flags[0]
+	flags := cmp.Or(strings.TrimSpace(o.flags[0]), "default")
 	if o.blank {
 		flags = "nothing captured"
 	}

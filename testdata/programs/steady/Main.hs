@@ -1,19 +1,21 @@
 {-# LANGUAGE BangPatterns #-}
 -- The same work again and again, until it is killed: a byte on standard output for every
 -- piece that is done, so that one can see what a piece takes while something is
--- measured, and while nothing is.
+-- measured, and while nothing is. With PIECES it ends when so many are done, and writes on
+-- standard error what CPU time it has used by then, in ns.
 --
 -- Must show: a piece takes as much more CPU time during a capture as the capture says.
 --
--- usage: steady spin|alloc|pingpong|server      link with -threaded
+-- usage: steady spin|alloc|pingpong|server [PIECES]      link with -threaded
 module Main (main) where
 
 import Control.Concurrent
 import Control.Concurrent.STM
-import Control.Monad (forM_, forever, replicateM_)
+import Control.Monad (forM_, forever, replicateM_, when)
 import Data.Bits (shiftR)
 import qualified Data.Map.Strict as Map
 import Data.Word (Word64)
+import System.CPUTime (getCPUTime)
 import System.Environment (getArgs)
 import System.IO
 
@@ -21,19 +23,30 @@ main :: IO ()
 main = do
   hSetBuffering stdout NoBuffering
   args <- getArgs
-  case args of
-    ["spin"] -> pieces spin
-    ["alloc"] -> pieces alloc
-    ["pingpong"] -> pingpong
-    ["server"] -> server
-    _ -> error "usage: steady spin|alloc|pingpong|server"
-
-done :: IO ()
-done = putChar '.'
+  let (mode, asked) = case args of
+        [m] -> (m, 0)
+        [m, n] -> (m, read n)
+        _ -> usage
+  left <- newMVar (asked :: Int)
+  used <- newEmptyMVar
+  let done = do
+        putChar '.'
+        n <- modifyMVar left (\n -> return (n - 1, n - 1))
+        when (n == 0) (getCPUTime >>= putMVar used)
+  case mode of
+    "spin" -> pieces done spin
+    "alloc" -> pieces done alloc
+    "pingpong" -> pingpong done
+    "server" -> server done
+    _ -> usage
+  ps <- takeMVar used
+  hPutStrLn stderr (show (ps `div` 1000))
+  where
+    usage = error "usage: steady spin|alloc|pingpong|server [PIECES]"
 
 -- | Work on a seed, some 20 ms a piece.
-pieces :: (Word64 -> Word64) -> IO ()
-pieces work = go 1
+pieces :: IO () -> (Word64 -> Word64) -> IO ()
+pieces done work = () <$ forkIO (go 1)
   where
     go !seed = do
       let !seed' = work seed
@@ -68,18 +81,17 @@ count = go 0
     go acc (_ : xs) = go (acc + 1) xs
 
 -- | Two bound threads that hand a token to each other; a piece is a thousand turns.
-pingpong :: IO ()
-pingpong = do
+pingpong :: IO () -> IO ()
+pingpong done = do
   ping <- newEmptyMVar
   pong <- newEmptyMVar
   _ <- forkOS (forever (takeMVar ping >>= putMVar pong . (+ 1)))
   _ <- forkOS (forever (replicateM_ 1000 (takeMVar pong >>= putMVar ping) >> done))
   putMVar ping (0 :: Int)
-  forever (threadDelay 1000000)
 
 -- | Workers that serve clients; a piece is a thousand requests.
-server :: IO ()
-server = do
+server :: IO () -> IO ()
+server done = do
   queue <- newTBQueueIO 64
   sessions <- newTVarIO (Map.empty :: Map.Map Int [Int])
   served <- newEmptyMVar
@@ -93,7 +105,7 @@ server = do
       atomically (writeTBQueue queue (n * 7 + k `mod` 50, 200 + k * 3, box))
       atomically (takeTMVar box)
     putMVar served ()
-  forever (replicateM_ 10 (takeMVar served) >> done)
+  () <$ forkIO (forever (replicateM_ 10 (takeMVar served) >> done))
 
 -- | A list with all its cells: a thunk of them would keep the list from before, and that the one before.
 evaluated :: [a] -> [a]
