@@ -312,8 +312,11 @@ func printReported(w io.Writer, path string) error {
 	for _, of := range order {
 		c := rows[of]
 		paid, reported := paired.Median(c.paid)-1, paired.Median(c.reported)
-		fmt.Fprintf(w, "| %s | `%s` | %d | %s | %.2f %% | %+.2f | %+.0f %% |\n", of[0], of[1], len(c.paid), paired.Interval(c.paid),
-			100*reported, 100*(reported-paid), 100*(reported-paid)/max(reported, paid))
+		apart := "|"
+		if reported > 0 { // a capture
+			apart = fmt.Sprintf("%+.2f | %+.0f %%", 100*(reported-paid), 100*(reported-paid)/max(reported, paid))
+		}
+		fmt.Fprintf(w, "| %s | `%s` | %d | %s | %.2f %% | %s |\n", of[0], of[1], len(c.paid), paired.Interval(c.paid), 100*reported, apart)
 	}
 	return nil
 }

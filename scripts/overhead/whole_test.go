@@ -32,7 +32,7 @@ func TestWholeRunsBlank(t *testing.T) {
 	if err := printReported(&table, out); err != nil {
 		t.Fatal(err)
 	}
-	if want := "| 6 | +0.00 % [+0.00, +0.00] | 0.00 % |"; !strings.Contains(table.String(), want) {
+	if want := "| `nothing captured` | 6 | +0.00 % [+0.00, +0.00] | 0.00 % | | |"; !strings.Contains(table.String(), want) {
 		t.Errorf("no %q in\n%s", want, table.String())
 	}
 }
