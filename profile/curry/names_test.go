@@ -120,6 +120,10 @@ func TestSearch(t *testing.T) {
 		{"Types", "nfChoice.go", normal},
 		{"Types", "$!!", normal},
 		{"Search", "printDFS", strategies},
+		{"IDSupply", "insert (specialised)", supply},
+		{"Data.Map.Internal", "balanceL", stored},
+		{"Data.Map", "union", stored},
+		{"Utils.Containers.Internal.PtrEquality", "ptrEq", stored},
 		{"Solver", "anything", constraints},
 		{"Types", "somethingElse", others},
 		{"Types", "lazyMatch", constraints},
@@ -135,7 +139,7 @@ func TestSearch(t *testing.T) {
 			t.Errorf("%s.%s: %v, %s, want %s", c.module, c.name, Searches(c.module, c.name), Part(c.module, c.name), c.part)
 		}
 	}
-	for _, other := range [][2]string{{"Curry_Prelude", "d_C_map"}, {"Data.Types", "narrow"}, {"PrimTypes", "d_C_prim_eqNat"}, {"Curry_Prelude", "show (instance Show C_Bool)"}} {
+	for _, other := range [][2]string{{"Curry_Prelude", "d_C_map"}, {"Data.Types", "narrow"}, {"Data.Mapping", "insert"}, {"Data.IORef", "readIORef"}, {"PrimTypes", "d_C_prim_eqNat"}, {"Curry_Prelude", "show (instance Show C_Bool)"}} {
 		if Searches(other[0], other[1]) {
 			t.Errorf("%v is taken for code of search", other)
 		}

@@ -10,10 +10,15 @@ var modules = map[string]string{
 	"Search": strategies, "MonadSearch": strategies, "MonadList": strategies, "Strategies": strategies,
 }
 
+// tables are modules of the library containers. In a program of KiCS2 no code but the run-time system's has tables of that library: decisions and the
+// keys of identifiers (IDSupply), constraints (ConstStore), and what searches have stored (Search).
+var tables = []string{"Data.Map", "Utils.Containers.Internal"}
+
 // The parts of search.
 const (
 	supply      = "supply of identifiers"
 	decisions   = "store of decisions"
+	stored      = "tables of decisions, identifiers and constraints"
 	choices     = "choices: made, and moved out of arguments"
 	constraints = "guards, constraints and unification"
 	failures    = "failures"
@@ -53,9 +58,12 @@ func Runtime(module string) bool {
 func Strategy(module string) bool { return modules[module] == strategies }
 
 // Searches reports whether a binding is code of the run-time system: of one of its modules, or of an
-// instance of one of its classes, which is named "method (instance Class Type)". What PrimTypes has of Curry's own functions,
+// instance of one of its classes, which is named "method (instance Class Type)", or of a library that it alone uses. What PrimTypes has of Curry's own functions,
 // arithmetic of numbers, is none.
 func Searches(module, name string) bool {
+	if table(module) {
+		return true
+	}
 	if Runtime(module) {
 		_, version := Function(name)
 		return module != "PrimTypes" || version == Neither
@@ -74,10 +82,23 @@ func Searches(module, name string) bool {
 	return false
 }
 
+// table reports whether a module is one of tables, or within one.
+func table(module string) bool {
+	for _, t := range tables {
+		if rest, ok := strings.CutPrefix(module, t); ok && (rest == "" || rest[0] == '.') {
+			return true
+		}
+	}
+	return false
+}
+
 // Part says what part of search a binding of the run-time system is.
 func Part(module, name string) string {
 	if part := modules[module]; part != "" {
 		return part
+	}
+	if table(module) {
+		return stored
 	}
 	best, length := others, 0
 	for _, f := range functions {
