@@ -19,6 +19,7 @@ import (
 	"ccagent/agent/symbols"
 	"ccagent/eventlog"
 	"ccagent/internal/credentials"
+	"ccagent/internal/pagecache"
 	"ccagent/perf"
 )
 
@@ -212,7 +213,7 @@ func (c *closer) finishAll(ctx context.Context, batch []closing, last bool) {
 	}
 	if before := c.written; len(before) > 0 && len(seen) > 0 {
 		// They are on the disk by now, and engines have them.
-		c.disk.Do(func() { _ = sink.Uncache(before) }) // it is tried once
+		c.disk.Do(func() { _ = pagecache.Drop(before) }) // it is tried once
 		c.written = nil
 	}
 	for i := range batch {

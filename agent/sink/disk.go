@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"ccagent/agent/invoker"
+	"ccagent/internal/pagecache"
 )
 
 // Disk creates and writes the files of logs in a goroutine of its own. A disk may take nothing for minutes, and a write to it then
@@ -323,7 +324,7 @@ func (b *beside) end(remove bool) error {
 	if remove || b.size == 0 {
 		err = b.file.Remove()
 	} else {
-		writeBack(b.file.File)
+		pagecache.Begin(b.file.File)
 	}
 	b.disk.opened(b.file.Path, false)
 	return errors.Join(err, b.file.Close())

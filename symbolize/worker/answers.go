@@ -14,6 +14,7 @@ import (
 	"syscall"
 
 	"ccagent/internal/credentials"
+	"ccagent/internal/pagecache"
 	"ccagent/internal/sandbox"
 	"ccagent/symbolize/core"
 	"ccagent/symbolize/evidence/dwarf"
@@ -311,6 +312,9 @@ func (a *answers) keepIndex(q *question) error {
 		return errProtocol
 	}
 	a.pending = nil
+	if a.job.Frugal {
+		_ = pagecache.Flush(f) // else the kernel does it later
+	}
 	return a.asOwner(func() error { return a.cache.Keep(q.Module, key, f) })
 }
 

@@ -63,7 +63,7 @@ type Job struct {
 	// MemoryLimit is in bytes, 0 meaning 512 MB; Timeout 0 means two minutes.
 	MemoryLimit uint64
 	Timeout     time.Duration
-	// Frugal is set where nobody waits for the result (sandbox.Config).
+	// Frugal is set where nobody waits for the result (sandbox.Config): then indices are on the disk, and not in memory, as soon as they are kept.
 	Frugal bool
 }
 

@@ -1,4 +1,4 @@
-package sink
+package pagecache
 
 import (
 	"bytes"
@@ -39,9 +39,10 @@ func cached(t *testing.T, path string) (n int) {
 	return n
 }
 
-// Files that are on the disk are not kept in memory, and can be read all the same.
-func TestUncache(t *testing.T) {
-	path := filepath.Join(t.TempDir(), "piece")
+// onDisk is a file that is not in memory alone, with what is in it.
+func onDisk(t *testing.T) (f *os.File, text []byte) {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "file")
 	var st unix.Statfs_t
 	if err := unix.Statfs(filepath.Dir(path), &st); err != nil {
 		t.Fatal(err)
@@ -49,29 +50,48 @@ func TestUncache(t *testing.T) {
 	if st.Type == unix.TMPFS_MAGIC {
 		testprog.Skip(t, &testprog.UnsupportedError{Need: "a folder for temporary files that is on a disk"})
 	}
-	text := bytes.Repeat([]byte("0123456789abcdef"), 1<<14)
 	f, err := os.Create(path)
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer f.Close()
+	t.Cleanup(func() { f.Close() })
+	text = bytes.Repeat([]byte("0123456789abcdef"), 1<<14)
 	if _, err := f.Write(text); err != nil {
 		t.Fatal(err)
 	}
-	writeBack(f)
-	if err := f.Sync(); err != nil {
-		t.Fatal(err)
-	}
-	if n := cached(t, path); n == 0 {
+	if cached(t, path) == 0 {
 		t.Fatal("what was just written is not in memory")
 	}
-	if err := Uncache([]string{filepath.Join(t.TempDir(), "gone"), path}); err != nil {
-		t.Fatal(err)
-	}
+	return f, text
+}
+
+// expectGone expects that a file is not in memory, and can be read all the same.
+func expectGone(t *testing.T, path string, text []byte) {
+	t.Helper()
 	if n := cached(t, path); n != 0 {
 		t.Errorf("%d pages are still in memory", n)
 	}
 	if again, err := os.ReadFile(path); err != nil || !bytes.Equal(again, text) {
 		t.Errorf("it cannot be read any more: %v", err)
 	}
+}
+
+func TestFlush(t *testing.T) {
+	f, text := onDisk(t)
+	if err := Flush(f); err != nil {
+		t.Fatal(err)
+	}
+	expectGone(t, f.Name(), text)
+}
+
+func TestDrop(t *testing.T) {
+	f, text := onDisk(t)
+	Begin(f)
+	if err := f.Sync(); err != nil {
+		t.Fatal(err)
+	}
+	if err := Drop([]string{filepath.Join(t.TempDir(), "gone"), f.Name()}); err != nil {
+		t.Fatal(err)
+	}
+	expectGone(t, f.Name(), text)
 }
