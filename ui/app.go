@@ -383,11 +383,11 @@ func (a *App) drawFooter(r layout.Rect, tiny bool) {
 		p.Text(r.Min.X, r.Min.Y, r.Max.X, text, t.Dim)
 	default:
 		x := r.Min.X + 1
-		for _, b := range keyTable.Footer(r.Dx()-1, a.why) {
+		for _, h := range keyTable.Footer(r.Dx()-1, a.deck.kind().Keys.Footer, a.why) {
 			from := x
-			x = p.Text(x, r.Min.Y, r.Max.X, b.FirstKey(), t.Key) + 1
-			x = p.Text(x, r.Min.Y, r.Max.X, b.Short, t.Dim) + 2
-			a.out.hints = append(a.out.hints, hint{b, image.Rect(from, r.Min.Y, x-2, r.Min.Y+1)})
+			x = p.Text(x, r.Min.Y, r.Max.X, h.FirstKey(), t.Key) + 1
+			x = p.Text(x, r.Min.Y, r.Max.X, h.Word, t.Dim) + 2
+			a.out.hints = append(a.out.hints, hint{h.Binding, image.Rect(from, r.Min.Y, x-2, r.Min.Y+1)})
 		}
 	}
 }

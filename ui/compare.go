@@ -2,6 +2,7 @@ package ui
 
 import (
 	"ccagent/profile"
+	"ccagent/profile/closures"
 	"ccagent/profile/diff"
 	"ccagent/ui/screen"
 )
@@ -10,12 +11,13 @@ import (
 type Against struct {
 	A, B    []Source
 	Level   profile.Level
+	Bands   *closures.Grouping // of the heap, first; nil leaves it to the logs
 	Options diff.Options
 }
 
 // load reads all logs, one after another.
 func (g *Against) load(progress func(done, total int64)) (*screen.Compared, error) {
-	c := &screen.Compared{Level: g.Level, Options: g.Options, Shown: screen.SideB}
+	c := &screen.Compared{Level: g.Level, Bands: g.Bands, Options: g.Options, Shown: screen.SideB}
 	read := 0
 	all := int64(len(g.A) + len(g.B))
 	group := func(from []Source) (ps []*profile.Profile, names []string, err error) {

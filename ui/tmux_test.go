@@ -221,3 +221,29 @@ func TestEndToEndDiffAndHeap(t *testing.T) {
 		t.Errorf("alternate screen and cursor are %q", got)
 	}
 }
+
+// Two logs of heaps are compared band by band on a terminal too, at the level that is asked for.
+func TestHeapsOnATerminal(t *testing.T) {
+	x := newTerminal(t, 120, 40)
+	program, _ := build(t)
+	dir := t.TempDir()
+	for name, log := range map[string]*logtest.Log{"a.eventlog": logtest.DividedUntil(1), "b.eventlog": logtest.Divided()} {
+		if err := os.WriteFile(filepath.Join(dir, name), log.End(), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	x.keys("cd "+dir+"; "+program+" diff --heap a.eventlog b.eventlog", "Enter")
+	x.awaitText("+3.12 KiB          +80  thunk Main.main  Main.hs:3:8")
+	x.keys("clear; "+program+" diff --level kind a.eventlog b.eventlog", "Enter")
+	x.awaitText("q quit")
+	x.keys("5")
+	x.awaitText("by kind: +3.12 KiB")
+	x.keys("j", "c")
+	x.awaitText("by source: +3.12 KiB")
+	x.keys("j", "k")
+	screen := x.awaitText("c group")
+	if !strings.Contains(screen, "[changes]") || !strings.Contains(screen, "thunk Main.main  Main.hs:3:8") {
+		t.Errorf("the bands are not compared:\n%s", screen)
+	}
+	x.keys("q")
+}

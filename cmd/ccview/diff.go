@@ -23,7 +23,7 @@ const maxRuns = 32
 type comparing struct {
 	metric, normalise string
 	alpha             float64
-	all, stacks       bool
+	all, stacks, heap bool
 	options           diff.Options
 }
 
@@ -41,9 +41,9 @@ vary decides what the other side must differ by. p-values are adjusted for the
 number of elements. A single log a side gets no test: its ± is the noise of
 sampling alone.
 
-Of two logs that have censuses of the heap and no samples, the bands of the
-largest census are compared, by where their closures are written, or by --level
-type, kind, span, binding, file, module or package.`,
+Of two logs that have censuses of the heap and no samples, and of any with
+--heap, the bands of the largest census are compared, by where their closures
+are written, or by --level type, kind, span, binding, file, module or package.`,
 		Args: exactly(2, "two logs, or two lists of logs with commas"),
 		RunE: func(c *cobra.Command, args []string) error {
 			if err := d.check(); err != nil {
@@ -53,10 +53,10 @@ type, kind, span, binding, file, module or package.`,
 			if err != nil {
 				return err
 			}
-			if v.interactive(c) {
+			if v.interactive(c) && !d.heap {
 				return v.tuiDiff(c, a, b, d.options)
 			}
-			r, err := v.compareHeaps(c, a, b)
+			r, err := v.compareHeaps(c, a, b, d.heap)
 			if err != nil {
 				return err
 			}
@@ -84,6 +84,7 @@ type, kind, span, binding, file, module or package.`,
 	f.StringVar(&d.normalise, "normalise", "none", "none: weights as they are; share: parts of each run's total")
 	f.Float64Var(&d.alpha, "alpha", diff.DefaultAlpha, "the chance of any false verdict")
 	f.BoolVar(&d.stacks, "stacks", false, "compare call paths, by their parts of each run's total")
+	f.BoolVar(&d.heap, "heap", false, "print the bands of the heap that differ, also of logs that have samples")
 	f.BoolVar(&d.all, "all", false, "print every element, not only those that differ")
 	return c
 }
@@ -156,9 +157,13 @@ func (v *view) compareStacks(c *cobra.Command, a, b []string, all bool) (printer
 	return diffflame.Of(as, bs, a, b, all), nil
 }
 
-// compareHeaps compares the bands of two logs that have censuses of the heap, and no samples; nil of others.
-func (v *view) compareHeaps(c *cobra.Command, a, b []string) (printer.Report, error) {
-	if len(a) != 1 || len(b) != 1 || v.event != "" {
+// compareHeaps compares the bands of two logs that have censuses of the heap, and no samples unless they are asked for; nil of
+// others.
+func (v *view) compareHeaps(c *cobra.Command, a, b []string, asked bool) (printer.Report, error) {
+	switch one := len(a) == 1 && len(b) == 1 && v.event == ""; {
+	case asked && !one:
+		return nil, wrong("--heap compares two logs, and no event of theirs")
+	case !one:
 		return nil, nil
 	}
 	var both [2]*profile.Profile
@@ -167,7 +172,7 @@ func (v *view) compareHeaps(c *cobra.Command, a, b []string) (printer.Report, er
 		if err != nil {
 			return nil, err
 		}
-		if p.Samples() > 0 || len(p.HeapProfiles) == 0 {
+		if !asked && (p.Samples() > 0 || len(p.HeapProfiles) == 0) {
 			v.looked = &looked{path, p}
 			return nil, nil
 		}
@@ -179,8 +184,8 @@ func (v *view) compareHeaps(c *cobra.Command, a, b []string) (printer.Report, er
 		if r.Level, err = closures.ParseGrouping(v.level); err != nil {
 			return nil, wrong("--level: %v", err)
 		}
-	} else if both[0].HeapProfiles[0].HasKinds() && both[1].HeapProfiles[0].HasKinds() {
-		r.Level = closures.BySpan
+	} else {
+		r.Level = heap.FirstLevel(both[0], both[1])
 	}
 	return r, nil
 }

@@ -9,6 +9,7 @@ import (
 
 	"ccagent/eventlog"
 	"ccagent/profile"
+	"ccagent/profile/closures"
 	"ccagent/profile/diff"
 	"ccagent/ui"
 	"ccagent/ui/theme"
@@ -71,11 +72,17 @@ func (v *view) source(path string, folder bool, f profile.Filter) ui.Source {
 
 // tuiDiff shows a comparison of two groups of logs in the viewer.
 func (v *view) tuiDiff(c *cobra.Command, a, b []string, o diff.Options) error {
+	var bands *closures.Grouping
+	if by, err := closures.ParseGrouping(v.level); err == nil && c.Flags().Changed("level") {
+		if bands = &by; by == closures.ByType || by == closures.ByKind { // samples have no such level
+			v.level = profile.LevelBinding.String()
+		}
+	}
 	f, level, err := v.check(c)
 	if err != nil {
 		return err
 	}
-	g := &ui.Against{Level: level, Options: o}
+	g := &ui.Against{Level: level, Bands: bands, Options: o}
 	for _, side := range []struct {
 		paths []string
 		to    *[]ui.Source

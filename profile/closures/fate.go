@@ -96,7 +96,7 @@ func FatesOf(p *profile.Profile, h *columns.HeapProfile, in profile.Range) *Fate
 		x.Live += k.Bytes
 	}
 	slices.SortStableFunc(out.Rows, func(a, b Fate) int {
-		return cmp.Or(cmp.Compare(b.Allocated, a.Allocated), cmp.Compare(b.Grown, a.Grown), cmp.Compare(a.Name, b.Name))
+		return cmp.Or(cmp.Compare(b.Allocated, a.Allocated), cmp.Compare(b.Grown, a.Grown), cmp.Compare(b.Live, a.Live), cmp.Compare(a.Name, b.Name))
 	})
 	return out
 }

@@ -88,7 +88,10 @@ func Growing() *Log {
 // Divided is a log of three censuses of a heap, a second apart, that were counted by info table, too: nodes, a thunk that is written
 // in Main.main and grows by 1600 bytes each time, one of the run-time system's, stacks, pinned arrays, and kinds that are not listed. Beside
 // it, blocks of the nursery say that half of what is allocated are nodes.
-func Divided() *Log {
+func Divided() *Log { return DividedUntil(3) }
+
+// DividedUntil is Divided with so many censuses.
+func DividedUntil(censuses uint64) *Log {
 	l := New()
 	file := l.File("src/Main.hs", "module Main where\n\nmain = f\n")
 	b := l.Binding("main", "Main", "main", 0)
@@ -102,7 +105,7 @@ func Divided() *Log {
 		c.ID, c.Module = uint32(id+1), Module
 		l.Write(1, &c)
 	}
-	for i := range uint64(3) {
+	for i := range censuses {
 		at := (i + 1) * 1e9
 		l.Write(at, &eventlog.NurseryBlock{PID: 1, Places: 100, Total: 8000 * (i + 1), Used: 4000, Read: 4000, Closures: []eventlog.ClosureCount{{Closure: 1, Count: 80, Bytes: 2000}, {Closure: 2, Count: 50, Bytes: 2000}}})
 		l.Write(at, &eventlog.HeapCensus{PID: 1, Collection: uint32(i + 3), PauseNs: 2e6, TookNs: 5e6, Closures: 100, Counts: []uint64{40 * (i + 1), 40, 2, 5, 1, 9}})

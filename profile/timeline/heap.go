@@ -19,7 +19,8 @@ type HeapSeries struct {
 	Total          []uint64 // bytes by bucket
 	Peak           uint64   // largest total of a census in the range
 	PeakTime       uint64
-	Censuses       int // in the range
+	Censuses       int    // in the range
+	Taken          []bool // by bucket, whether a census lies in it
 	// Drawn is how many of them have counted a random part of the heap.
 	Drawn int
 }
@@ -38,6 +39,16 @@ type HeapRow struct {
 // Heap returns a heap profile in a time range (to = 0 means the last census), largest
 // bands by byte-seconds first; top bounds the number of rows, 0 returns all.
 func Heap(h *columns.HeapProfile, from, to uint64, buckets, top int) *HeapSeries {
+	return heapSeries(h, from, to, buckets, top, false)
+}
+
+// HeapHeld is as Heap, but begins with the values of the last census before the range, which may be the peak, and of which
+// PeakTime is then before From.
+func HeapHeld(h *columns.HeapProfile, from, to uint64, buckets, top int) *HeapSeries {
+	return heapSeries(h, from, to, buckets, top, true)
+}
+
+func heapSeries(h *columns.HeapProfile, from, to uint64, buckets, top int, holds bool) *HeapSeries {
 	if to == 0 {
 		for _, c := range h.Censuses {
 			to = max(to, c.Time+1)
@@ -45,15 +56,22 @@ func Heap(h *columns.HeapProfile, from, to uint64, buckets, top int) *HeapSeries
 	}
 	from = min(from, to)
 	n := max(1, min(buckets, 1<<16))
-	s := &HeapSeries{From: from, To: to, Step: max(1, (to-from+uint64(n)-1)/uint64(n))}
+	s := &HeapSeries{From: from, To: to, Step: max(1, (to-from+uint64(n)-1)/uint64(n)), Taken: make([]bool, n)}
 	order := make([]int, 0, len(h.Censuses))
+	before := -1
 	for i := range h.Censuses {
-		if t := h.Censuses[i].Time; t >= from && t < to {
+		switch t := h.Censuses[i].Time; {
+		case t >= from && t < to:
 			order = append(order, i)
+		case t < from && (before < 0 || t >= h.Censuses[before].Time):
+			before = i
 		}
 	}
-	slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(h.Censuses[a].Time, h.Censuses[b].Time) })
 	s.Censuses = len(order)
+	if holds && before >= 0 {
+		order = append(order, before)
+	}
+	slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(h.Censuses[a].Time, h.Censuses[b].Time) })
 
 	rows := make([]HeapRow, len(h.Bands))
 	at := make([]int, n) // by bucket: 1 + census
@@ -71,16 +89,17 @@ func Heap(h *columns.HeapProfile, from, to uint64, buckets, top int) *HeapSeries
 		h.Each(i, func(band int, _ uint64) {
 			r := &rows[band]
 			r.Peak = max(r.Peak, held[band])
-			r.Integral += float64(held[band]) * float64(until-c.Time) / 1e9
+			r.Integral += float64(held[band]) * float64(until-max(c.Time, from)) / 1e9
 			held[band] = 0
 		})
 		if c.Total > s.Peak || s.PeakTime == 0 {
 			s.Peak, s.PeakTime = c.Total, c.Time
 		}
-		b := min(int((c.Time-from)/s.Step), n-1)
-		if at[b] == 0 || h.Censuses[at[b]-1].Total <= c.Total {
+		b := min(int((max(c.Time, from)-from)/s.Step), n-1)
+		if !s.Taken[b] || h.Censuses[at[b]-1].Total <= c.Total {
 			at[b] = i + 1
 		}
+		s.Taken[b] = s.Taken[b] || c.Time >= from
 	}
 	ids := make([]int, 0, len(rows))
 	for i := range rows {

@@ -30,6 +30,7 @@ type Screen struct {
 	Section Section  // the screen's own keys; no Group if it has none
 	Does    []Action // actions that it carries out itself, its section's besides
 	Notes   []Note   // what keys do on it that mean something else elsewhere
+	Footer  []Note   // keys that the footer has on this screen alone, with a word for each
 	Steps   bool     // the next match is also to be had without a search
 }
 
@@ -158,27 +159,43 @@ func (b *Binding) FirstKey() string {
 	return k
 }
 
-// Footer picks what fits into width columns: entries are "key short", two
-// columns apart. Actions that are off, for which why gives a reason, are left out.
-func (m *Map) Footer(width int, why func(Action) string) []*Binding {
-	size := func(b *Binding) int { return len(b.FirstKey()) + 1 + len(b.Short) + 2 }
-	var out, last []*Binding
+// Hint is an entry of the footer.
+type Hint struct {
+	*Binding
+	Word string
+}
+
+// Footer picks what fits into width columns: entries are "key word", two
+// columns apart. Actions that are off, for which why gives a reason, are left out. What the screen has
+// of its own stands before the search.
+func (m *Map) Footer(width int, here []Note, why func(Action) string) []Hint {
+	size := func(h Hint) int { return len(h.FirstKey()) + 1 + len(h.Word) + 2 }
+	var out, last []Hint
 	for _, a := range footerLast {
-		if b := m.Of(a); width >= size(b) {
-			last = append(last, b)
-			width -= size(b)
+		h := Hint{m.Of(a), m.Of(a).Short}
+		if width >= size(h) {
+			last = append(last, h)
+			width -= size(h)
 		}
 	}
+	var all []Hint
 	for _, a := range m.footer {
-		b := m.Of(a)
-		if why(a) != "" {
+		if a == Search {
+			for _, n := range here {
+				all = append(all, Hint{m.Of(n.Action), n.Help})
+			}
+		}
+		all = append(all, Hint{m.Of(a), m.Of(a).Short})
+	}
+	for _, h := range all {
+		if why(h.Action) != "" {
 			continue
 		}
-		if width < size(b) {
+		if width < size(h) {
 			break
 		}
-		out = append(out, b)
-		width -= size(b)
+		out = append(out, h)
+		width -= size(h)
 	}
 	return append(out, last...)
 }

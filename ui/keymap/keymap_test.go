@@ -91,24 +91,29 @@ func TestFooterFits(t *testing.T) {
 	on := func(Action) string { return "" }
 	for width := range 220 {
 		used := 0
-		for _, b := range m.Footer(width, on) {
-			used += len(b.FirstKey()) + len(b.Short) + 3
+		for _, h := range m.Footer(width, []Note{{Collapse, "group"}}, on) {
+			used += len(h.FirstKey()) + len(h.Word) + 3
 		}
 		if used > width {
 			t.Errorf("width %d: the footer needs %d", width, used)
 		}
 	}
-	f := m.Footer(80, on)
+	f := m.Footer(80, nil, on)
 	if f[len(f)-1].Action != Quit || f[len(f)-2].Action != Help {
 		t.Error("help and quit must end the footer")
 	}
-	off := m.Footer(200, func(a Action) string {
+	off := m.Footer(200, nil, func(a Action) string {
 		if a == Focus {
 			return "nothing is selected"
 		}
 		return ""
 	})
-	if slices.ContainsFunc(off, func(b *Binding) bool { return b.Action == Focus }) {
-		t.Error("the footer offers a key that is off")
+	if slices.ContainsFunc(off, func(h Hint) bool { return h.Action == Focus || h.Action == Collapse }) {
+		t.Error("the footer offers a key that is off, or of another screen")
+	}
+	own := m.Footer(200, []Note{{Collapse, "group"}}, on)
+	at := slices.IndexFunc(own, func(h Hint) bool { return h.Action == Collapse && h.Word == "group" })
+	if at < 0 || own[at+1].Action != Search {
+		t.Error("what the screen adds does not stand before the search")
 	}
 }

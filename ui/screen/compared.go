@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"ccagent/profile"
+	"ccagent/profile/closures"
 	"ccagent/profile/diff"
 	"ccagent/ui/model"
 )
@@ -14,6 +15,7 @@ type Compared struct {
 	A, B           []*profile.Profile
 	NamesA, NamesB []string
 	Level          profile.Level
+	Bands          *closures.Grouping // of the heap; nil leaves it to the logs
 	Options        diff.Options
 	Shown          Side // whose first log the context's profile is
 }

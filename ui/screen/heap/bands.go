@@ -24,9 +24,10 @@ type BandChanges struct {
 // bandChange is a band of either log. Bands of one title are one.
 type bandChange struct {
 	title         string
-	before, after uint64 // bytes
-	number        int64  // of closures that came; counted if both logs know it
-	margin        uint64 // of the difference, at 95 %
+	at            columns.HeapBand // of B, if it has the band
+	before, after uint64           // bytes
+	number        int64            // of closures that came; counted if both logs know it
+	margin        uint64           // of the difference, at 95 %
 	counted       bool
 }
 
@@ -57,6 +58,14 @@ func largest(h *columns.HeapProfile) int {
 	return at
 }
 
+// several says that the logs have more censuses than are compared; empty if they have not.
+func several(a, b *columns.HeapProfile) string {
+	if len(a.Censuses) > 1 || len(b.Censuses) > 1 {
+		return "Of several censuses the largest is compared"
+	}
+	return ""
+}
+
 // of returns the bands that differ, the largest difference first.
 func (r BandChanges) of(a, b *columns.HeapProfile) []bandChange {
 	at := map[string]int{}
@@ -71,7 +80,9 @@ func (r BandChanges) of(a, b *columns.HeapProfile) []bandChange {
 				id = len(all)
 				at[title], all = id, append(all, bandChange{title: title})
 			}
-			ids[i] = id
+			if ids[i] = id; side == 1 {
+				all[id].at = h.Bands[i]
+			}
 		}
 		h.Each(census, func(band int, bytes uint64) {
 			c := &all[ids[band]]
@@ -130,8 +141,8 @@ func (r BandChanges) Text(w io.Writer, o printer.Options) error {
 	if rest := len(rows) - n; rest > 0 {
 		p.Line(p.Faint(fmt.Sprintf("%s more: --top 0 prints all", format.Plural(uint64(rest), "band"))))
 	}
-	if len(a.Censuses) > 1 || len(b.Censuses) > 1 {
-		p.Note("Of several censuses the largest is compared.")
+	if note := several(a, b); note != "" {
+		p.Note("%s.", note)
 	}
 	return p.Flush()
 }

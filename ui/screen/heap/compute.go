@@ -2,6 +2,7 @@ package heap
 
 import (
 	"fmt"
+	"slices"
 
 	"ccagent/profile"
 	"ccagent/profile/closures"
@@ -69,6 +70,7 @@ type Heap struct {
 	ByGen      []timeline.PauseStats
 	Markers    []columns.Marker // in the window
 	Missing    string           // why there are no bands; empty if there are
+	Notes      []string         // what is to be known of the bands' figures
 	// Watched is the time in ns during which GC probes were in place; Partly if that is less
 	// than the log's duration. Whole is set if the window is the whole log.
 	Watched       uint64
@@ -106,12 +108,13 @@ func newHeap(p *profile.Profile, hp *columns.HeapProfile, c part, n model.Window
 	h := &Heap{From: n.From, To: n.To, Profiles: len(p.HeapProfiles), Missing: diagnosis.NoHeap(p)}
 	if hp != nil {
 		h.Divides = p.HeapProfiles[c.Profile].HasKinds()
+		h.Notes = censusNotes(hp)
 		h.What, h.Restriction = hp.What(), hp.Restriction
 		from, to := n.From, n.To
 		if h.Single = len(hp.Censuses) == 1; h.Single {
 			from, to = 0, hp.Censuses[0].Time+1
 		}
-		h.Series = timeline.Heap(hp, from, to, n.Cols, shownBands)
+		h.Series = timeline.HeapHeld(hp, from, to, n.Cols, shownBands)
 		for _, r := range h.Series.Rows {
 			h.Names = append(h.Names, hp.Bands[r.Band].Title())
 			h.Bands = append(h.Bands, hp.Bands[r.Band])
@@ -245,6 +248,11 @@ func (h *Heap) At(row int) []uint64 {
 		return h.Series.Other
 	}
 	return h.Series.Rows[row].Bytes
+}
+
+// First is the first column of which the heap is known; 0 if there is none.
+func (h *Heap) First() int {
+	return max(0, slices.IndexFunc(h.Series.Total, func(total uint64) bool { return total > 0 }))
 }
 
 // RestName names what is in no row.

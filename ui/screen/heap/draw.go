@@ -39,7 +39,11 @@ func (s *Screen) Draw(p *widget.Painter, f layout.Frame) {
 	top, bands, pauses := divide(f.Body, s.zoomed || f.Small, d != nil && len(d.Pauses) == 0)
 	s.drawChart(p, top, d, h)
 	if !bands.Empty() {
-		s.drawBands(p, bands, h)
+		line := ""
+		if pauses.Empty() && d != nil && len(d.Pauses) > 0 {
+			line = pausesLine(p, d, bands.Dx()-4)
+		}
+		s.drawBands(p, bands, h, line)
 	}
 	if !pauses.Empty() {
 		s.drawPauses(p, pauses, d)
@@ -74,6 +78,7 @@ func (s *Screen) drawCensus(p *widget.Painter, r widget.Rect, h *Heap) {
 	bar := max(8, min(40, (in.Max.X-x)/3))
 	p.Text(x+bar+1, in.Min.Y, in.Max.X, "band", t.Dim)
 	in.Min.Y++
+	in.Max.Y -= s.drawNotes(p, in, h.Notes)
 	s.inner = in
 	if len(s.rows) == 0 {
 		screen.DrawInstead(p, in, s.c.Emptied("band"))
@@ -113,6 +118,19 @@ func (s *Screen) drawCensus(p *widget.Painter, r widget.Rect, h *Heap) {
 			p.Tint(widget.Rect{Min: image.Pt(in.Min.X, y), Max: image.Pt(in.Max.X, y+1)}, t.Selected)
 		}
 	})
+}
+
+// drawNotes draws what is to be known of figures at the foot of a list that has room for it, and gives the number of lines.
+func (s *Screen) drawNotes(p *widget.Painter, in widget.Rect, notes []string) int {
+	var lines []string
+	for _, note := range notes {
+		lines = append(lines, screen.Wrap(p, note, in.Dx()-2)...)
+	}
+	lines = lines[:min(len(lines), max(0, in.Dy()-6))]
+	for k, l := range lines {
+		p.Text(in.Min.X+1, in.Max.Y-len(lines)+k, in.Max.X, l, p.Theme.Dim)
+	}
+	return len(lines)
 }
 
 // drawName draws the name of a row's band.
@@ -164,7 +182,7 @@ func (s *Screen) drawChart(p *widget.Painter, r widget.Rect, d, h2 *Heap) {
 	y := in.Min.Y
 	s.time.Axis(p, y)
 	y++
-	for _, said := range []string{d.Missing, s.noPauses(d)} {
+	for _, said := range append([]string{d.Missing, s.noPauses(d)}, d.Notes...) {
 		if in.Dy() <= 6 {
 			break
 		}
@@ -179,9 +197,12 @@ func (s *Screen) drawChart(p *widget.Painter, r widget.Rect, d, h2 *Heap) {
 	if lines > 2 {
 		lines = 2 // live and the heap; blocks lie between
 	}
-	foot := 0
+	foot, taken := 0, s.rare(h2) && in.Max.Y-y >= 12
 	if in.Max.Y-y >= 8 {
 		foot = lines
+		if taken {
+			foot++
+		}
 		if len(d.Pauses) > 0 {
 			foot += 2
 		}
@@ -197,7 +218,17 @@ func (s *Screen) drawChart(p *widget.Painter, r widget.Rect, d, h2 *Heap) {
 			s.breakLine(p, y, d)
 		}
 	}
-	s.drawLines(p, in, area.Max.Y, lines, foot, d)
+	if y := area.Max.Y; taken {
+		p.Right(in.Min.X, in.Min.X+pane.LabelWidth-1, y, "census", t.Dim)
+		for x, is := range h2.Series.Taken[:min(len(h2.Series.Taken), s.time.Strip.Dx())] {
+			if is {
+				p.Text(s.time.Strip.Min.X+x, y, in.Max.X, p.Glyphs.Tick, t.Key)
+			}
+		}
+		s.drawLines(p, in, y+1, lines, foot-1, d)
+	} else {
+		s.drawLines(p, in, y, lines, foot, d)
+	}
 	if !s.marked || w.To <= w.From {
 		s.time.Marks(p, in, in.Max.Y)
 		return
@@ -208,6 +239,21 @@ func (s *Screen) drawChart(p *widget.Painter, r widget.Rect, d, h2 *Heap) {
 		}
 	}
 	s.time.Marks(p, in, in.Max.Y)
+}
+
+// rare reports whether moments of censuses are to be marked: between them bands are drawn as at the last one, and nothing is
+// known. Where most columns have one, marks say nothing.
+func (s *Screen) rare(h *Heap) bool {
+	if h == nil || h.Sized {
+		return false
+	}
+	n := 0
+	for _, taken := range h.Series.Taken {
+		if taken {
+			n++
+		}
+	}
+	return n <= len(h.Series.Taken)/2
 }
 
 // drawArea draws the stacked bands with their axis.
@@ -307,11 +353,16 @@ func (s *Screen) breakLine(p *widget.Painter, y int, d *Heap) {
 	p.Broken(s.time.Strip.Min.X, s.time.Strip.Max.X, y, d.NotWatched)
 }
 
-func (s *Screen) drawBands(p *widget.Painter, r widget.Rect, h *Heap) {
+// drawBands draws the list of bands, with a line of the pauses at its foot, if there is one.
+func (s *Screen) drawBands(p *widget.Painter, r widget.Rect, h *Heap, pauses string) {
 	note := "by " + s.order.String()
 	p.Box(r, "bands", note, false)
 	in := r.Inset(1)
 	t := p.Theme
+	if pauses != "" && in.Dy() > 3 {
+		in.Max.Y--
+		p.Text(in.Min.X+1, in.Max.Y, in.Max.X, pauses, t.Dim)
+	}
 	if h == nil || in.Empty() {
 		return
 	}
@@ -419,9 +470,18 @@ func (s *Screen) drawPauses(p *widget.Painter, r widget.Rect, d *Heap) {
 	t := p.Theme
 	y := in.Min.Y
 	line := func(l string, st theme.Style) {
-		if y < in.Max.Y {
-			p.Text(in.Min.X+1, y, in.Max.X, l, st)
-			y++
+		parts := []string{l}
+		if p.Width(l) > in.Dx()-1 {
+			parts = screen.Wrap(p, l, in.Dx()-4)
+		}
+		for n, part := range parts {
+			if n > 0 {
+				part = "  " + part
+			}
+			if y < in.Max.Y {
+				p.Text(in.Min.X+1, y, in.Max.X, part, st)
+				y++
+			}
 		}
 	}
 	line("gen  pauses    total   median  longest", t.Dim)
@@ -463,6 +523,15 @@ func (s *Screen) drawPauses(p *widget.Painter, r widget.Rect, d *Heap) {
 	if n == 0 {
 		line("none", t.Dim)
 	}
+}
+
+// pausesLine sums the pauses of the window up, in at most room columns.
+func pausesLine(p *widget.Painter, d *Heap, room int) string {
+	line := fmt.Sprintf("gc pauses: %s, %s in all, longest %s", format.Count(d.All.Count), format.Short(float64(d.All.TotalNs)), format.Short(float64(d.All.MaxNs)))
+	if more := line + "; " + gcShare(d); p.Width(more) <= room {
+		return more
+	}
+	return line
 }
 
 // gcShare is the part of the time in which the program stood still for collections. Where the probes that report

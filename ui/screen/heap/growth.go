@@ -246,7 +246,7 @@ func (r RetainedGrowth) Text(w io.Writer, o printer.Options) error {
 
 func signedCount(n int64) string {
 	if n < 0 {
-		return "-" + format.Count(uint64(-n))
+		return "−" + format.Count(uint64(-n))
 	}
 	return "+" + format.Count(uint64(n))
 }

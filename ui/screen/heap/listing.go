@@ -63,7 +63,7 @@ func memoryListing(p *profile.Profile) *listing {
 	a := footprint.Of(f, p.LastGraph())
 	l := &listing{
 		mode: memoryMode, words: a.Advice.Text, notes: footprintNotes(f), figures: []string{"bytes", "share"}, heading: "what it is for", segment: true,
-		sum: fmt.Sprintf("RSS %s, accounted for %s", format.Bytes(f.Resident), format.Bytes(a.Accounted)), about: "what holds it",
+		sum: fmt.Sprintf("RSS %s, accounted for %s", format.Bytes(f.Resident), format.Bytes(a.Accounted)), about: "megablocks held, stacks, files",
 	}
 	if f.Swapped > 0 {
 		l.notes = append(l.notes, "besides, "+format.Bytes(f.Swapped)+" are in swap")
@@ -90,10 +90,10 @@ func memoryListing(p *profile.Profile) *listing {
 	}
 	var more []string
 	if len(f.Pins) > 0 {
-		more = append(more, fmt.Sprintf("%s have free blocks:", format.Plural(f.Partly, "megablock")))
+		more = append(more, "what holds megablocks that have free blocks, "+format.Count(f.Partly)+":")
 		for i := range f.Pins[:min(len(f.Pins), footprintRows)] {
 			x := &f.Pins[i]
-			more = append(more, fmt.Sprintf("  %s free in %s, held by %s of %s", format.Bytes(x.Free), format.Count(x.Megablocks), format.Bytes(x.Held), footprint.Pin(x)))
+			more = append(more, fmt.Sprintf("  %s free in %s, by %s of %s", format.Bytes(x.Free), format.Count(x.Megablocks), format.Bytes(x.Held), footprint.Pin(x)))
 		}
 	}
 	if len(f.Stacks) > 0 {
@@ -255,5 +255,54 @@ func growthListing(r RetainedGrowth) *listing {
 		more = append(more, printer.PadLeft(format.Signed(d.own), 10)+printer.PadLeft(signedCount(d.closure), 11)+"  "+d.name)
 	}
 	l.more = func(int) []string { return more }
+	return l.measure()
+}
+
+// changesListing is which bands differ between two logs. Where they are written is known while B's log is shown.
+func changesListing(r BandChanges, shown *profile.Profile) *listing {
+	l := &listing{mode: changesMode, figures: []string{"B-A", "A", "B", "closures"}, heading: "band", about: "A and B"}
+	a, b, why := r.sides()
+	if why != "" {
+		l.words, l.more = why, func(int) []string { return nil }
+		return l.measure()
+	}
+	before, after := &a.Censuses[largest(a)], &b.Censuses[largest(b)]
+	growth := int64(after.Total) - int64(before.Total)
+	l.sum = fmt.Sprintf("by %s: %s", a.What(), format.Signed(growth))
+	rows := r.of(a, b)
+	most := int64(1)
+	for i := range rows {
+		most = max(most, rows[i].bytes(), -rows[i].bytes())
+	}
+	for i := range rows {
+		c := &rows[i]
+		number := "-"
+		if c.counted {
+			number = signedCount(c.number)
+		}
+		part := math.Abs(float64(c.bytes()))
+		row := tableRow{
+			figures: []string{format.Signed(c.bytes()), format.Bytes(c.before), format.Bytes(c.after), number}, name: c.title,
+			share: part / float64(most), heat: math.Max(0, float64(c.bytes())/float64(max(1, after.Total))),
+		}
+		if id := c.at.FileID; shown == r.B && id != 0 {
+			row.at.File, row.at.FileID, row.at.Span = r.B.File(id).Path, id, c.at.Span
+		}
+		l.rows = append(l.rows, row)
+	}
+	l.words = "no band differs"
+	if len(rows) > 0 {
+		l.words = fmt.Sprintf("%s live in A, %s in B; most differs %s: %s", format.Bytes(before.Total), format.Bytes(after.Total), inline(rows[0].title), format.Signed(rows[0].bytes()))
+	}
+	about := []string{"A " + r.NameA + ": " + format.Bytes(before.Total) + " in " + format.Plural(uint64(len(a.Bands)), "band"), "B " + r.NameB + ": " + format.Bytes(after.Total) + " in " + format.Plural(uint64(len(b.Bands)), "band")}
+	if note := several(a, b); note != "" {
+		about = append(about, "", note)
+	}
+	l.more = func(row int) []string {
+		if c := &rows[row]; c.margin > 0 {
+			return append(about[:len(about):len(about)], "", "of this band, of which a random part was counted: "+format.Signed(c.bytes())+" ±"+format.Bytes(c.margin))
+		}
+		return about
+	}
 	return l.measure()
 }

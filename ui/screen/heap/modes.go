@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"ccagent/profile"
+	"ccagent/profile/closures"
 	"ccagent/ui/model"
 	"ccagent/ui/printer"
 	"ccagent/ui/screen"
@@ -19,10 +20,11 @@ const (
 	retainedMode       // what keeps what alive
 	growthMode         // what keeps alive what has come since an earlier census
 	allocatedMode      // what was allocated, and what of it is alive
+	changesMode        // which bands differ between two logs
 )
 
 func (m mode) String() string {
-	return [...]string{"bands", "memory", "retained", "growth", "allocated"}[m]
+	return [...]string{"bands", "memory", "retained", "growth", "allocated", "changes"}[m]
 }
 
 // modes are those that the log has something for; bands, or the reason why there are none, are always
@@ -35,10 +37,15 @@ func modes(c *screen.Context) []mode {
 	if len(c.Profile.HeapGraphs) > 0 {
 		all = append(all, retainedMode)
 	}
-	if before, after := compared(c.Compared); before != nil && len(before.HeapGraphs) > 0 && len(after.HeapGraphs) > 0 {
-		all = append(all, growthMode)
+	if before, after := compared(c.Compared); before != nil {
+		if len(before.HeapGraphs) > 0 && len(after.HeapGraphs) > 0 {
+			all = append(all, growthMode)
+		}
+		if len(before.HeapProfiles) > 0 && len(after.HeapProfiles) > 0 {
+			all = append(all, changesMode)
+		}
 	}
-	if p := c.Profile; len(p.Nurseries.Blocks) > 0 && len(p.HeapProfiles) > 0 && p.HeapProfiles[0].HasKinds() {
+	if p := c.Profile; len(p.Nurseries.Blocks) > 0 && divides(p) {
 		all = append(all, allocatedMode)
 	}
 	return all
@@ -59,6 +66,39 @@ func hasAny(c *screen.Context) bool {
 	return len(c.Profile.HeapProfiles) > 0 || len(c.Profile.GCs) > 0 || len(modes(c)) > 1
 }
 
+// changes are which bands differ between the logs that are compared, at a level.
+func changes(c *screen.Compared, level closures.Grouping) BandChanges {
+	r := BandChanges{Level: level}
+	r.A, r.NameA = c.First(screen.SideA)
+	r.B, r.NameB = c.First(screen.SideB)
+	return r
+}
+
+// firstLevel is what bands of the logs that are compared are at first.
+func firstLevel(c *screen.Compared) closures.Grouping {
+	before, after := compared(c)
+	switch {
+	case before == nil:
+		return closures.ByType
+	case c.Bands != nil:
+		return *c.Bands
+	}
+	return FirstLevel(before, after)
+}
+
+// FirstLevel is what bands of two logs are compared by where nobody says: where their closures are written, if both logs know that.
+func FirstLevel(before, after *profile.Profile) closures.Grouping {
+	if divides(before) && divides(after) {
+		return closures.BySpan
+	}
+	return closures.ByType
+}
+
+// divides reports whether the bands of a log's first heap profile can be divided otherwise.
+func divides(p *profile.Profile) bool {
+	return len(p.HeapProfiles) > 0 && p.HeapProfiles[0].HasKinds()
+}
+
 // hasBranches reports whether a mode's rows are a tree.
 func (m mode) hasBranches() bool { return m == retainedMode || m == growthMode }
 
@@ -68,6 +108,8 @@ func firstMode(c *screen.Context) mode {
 	switch {
 	case slices.Contains(all, growthMode):
 		return growthMode
+	case slices.Contains(all, changesMode):
+		return changesMode
 	case len(c.Profile.HeapProfiles) == 0 && len(c.Profile.GCs) == 0:
 		return all[len(all)-1]
 	}
@@ -94,7 +136,7 @@ func (s *Screen) nextMode() string {
 	if len(all) == 1 {
 		return ""
 	}
-	return [...]string{"what was live, by bands", "where the memory of the process is", "what keeps what alive", "what keeps alive what has come since the earlier census", "what is allocated, and what of it survives"}[s.chosen]
+	return [...]string{"what was live, by bands", "where the memory of the process is", "what keeps what alive", "what keeps alive what has come since the earlier census", "what is allocated, and what of it survives", "which bands differ between A and B"}[s.chosen]
 }
 
 // whyNoMode says why there is no other mode; empty if there is one.
@@ -124,7 +166,7 @@ func (s *Screen) modeNames() string {
 type tablePart struct {
 	mode     mode
 	compared *screen.Compared
-	bands    bands // in mode bandsMode
+	bands    bands // in mode bandsMode; in changesMode its level
 }
 
 // Compute implements model.Part; it gives a *listing.
@@ -137,6 +179,8 @@ func (t tablePart) Compute(in *model.Input) (any, error) {
 			return retainedListing(in.Profile())
 		case allocatedMode:
 			return fatesListing(in.Profile())
+		case changesMode:
+			return changesListing(changes(t.compared, t.bands.level), in.Profile())
 		}
 		before, after := compared(t.compared)
 		return growthListing(RetainedGrowth{Before: before, After: after})
@@ -152,6 +196,8 @@ func (t tablePart) report(p *profile.Profile) printer.Report {
 		return Retained{Profile: p}
 	case allocatedMode:
 		return FatesReport{Profile: p}
+	case changesMode:
+		return changes(t.compared, t.bands.level)
 	case growthMode:
 		before, after := compared(t.compared)
 		return RetainedGrowth{Before: before, After: after}

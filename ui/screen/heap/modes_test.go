@@ -6,7 +6,9 @@ import (
 	"testing"
 
 	"ccagent/eventlog"
+	"ccagent/internal/format"
 	"ccagent/profile"
+	"ccagent/profile/closures"
 	"ccagent/profile/logtest"
 	"ccagent/ui/internal/screentest"
 	"ccagent/ui/keymap"
@@ -66,12 +68,12 @@ func has(t *testing.T, got string, there []string, not ...string) {
 func TestMemory(t *testing.T) {
 	s := inMode(t, memoryMode)
 	got := s.Draw(120, 40)
-	has(t, got, []string{"[memory]", "RSS 64.0 MiB", "40.0 MiB of 64.0 MiB", "free blocks in megablocks", "62.5%", "not accounted for", "40.0 MiB free in 50", "prog", "reader", "4.00 KiB"})
+	has(t, got, []string{"[memory]", "RSS 64.0 MiB", "40.0 MiB of 64.0 MiB", "free blocks in megablocks", "62.5%", "not accounted for", "40.0 MiB free in 50", "megablocks held, stacks, files", "prog", "reader", "4.00 KiB"})
 	bar := strings.Split(got, "\n")[2]
 	if a, b := strings.Count(bar, "A"), strings.Count(bar, "B"); a < 2*b-2 || a > 2*b+2 {
 		t.Errorf("40 and 20 MiB have %d and %d columns: %s", a, b, bar)
 	}
-	has(t, s.Draw(80, 24), []string{"40.0 MiB of 64.0 MiB", "what holds it"})
+	has(t, s.Draw(80, 24), []string{"40.0 MiB of 64.0 MiB", "what holds megablocks that have free blocks, 50:"})
 	if why := s.Screen.Why(keymap.Brush); why == "" {
 		t.Error("a moment can be brushed")
 	}
@@ -141,6 +143,57 @@ func TestGrowthMode(t *testing.T) {
 	if !Kind.First(s.C) {
 		t.Error("censuses that are compared do not begin with the heap")
 	}
+}
+
+// Of two logs that are compared, the bands that differ are a mode, with which the screen begins where there are no graphs. They are
+// divided as the bands of one log are, and open to the source while B is shown.
+func TestChangesMode(t *testing.T) {
+	before, after := loaded(t, logtest.DividedUntil(1)), loaded(t, logtest.Divided())
+	both := &screen.Compared{A: []*profile.Profile{before}, B: []*profile.Profile{after}, NamesA: []string{"a.eventlog"}, NamesB: []string{"x.eventlog"}, Shown: screen.SideB}
+	start := func(shown *profile.Profile) *screentest.Session { return screentest.Open(t, Kind, shown, both) }
+	s := start(after)
+	want := BandChanges{A: before, B: after, Level: closures.BySpan}
+	a, b, why := want.sides()
+	if why != "" {
+		t.Fatal(why)
+	}
+	rows := want.of(a, b)
+	got := s.Draw(160, 40)
+	has(t, got, []string{"[changes]", "by source", "A a.eventlog", "B x.eventlog", rows[0].title, format.Signed(rows[0].bytes()), "the largest is compared"})
+	text(t, s, "difference     closures  band")
+	s.Do(keymap.Collapse)
+	has(t, s.Draw(160, 40), []string{"by binding"})
+	for i := range rows {
+		if rows[i].at.FileID == 0 {
+			continue
+		}
+		s = start(after)
+		s.Answer()
+		for range i {
+			s.Do(keymap.Down)
+		}
+		s.Do(keymap.Open)
+		if s.C.Goto != screen.Source || s.C.File != rows[i].at.FileID {
+			t.Errorf("%s goes to %q, file %d", rows[i].title, s.C.Goto, s.C.File)
+		}
+		both.Shown = screen.SideA
+		s = start(before)
+		s.Answer()
+		for range i {
+			s.Do(keymap.Down)
+		}
+		if why := s.Screen.Why(keymap.Open); why == "" {
+			t.Error("a file of B is opened in A")
+		}
+		both.Shown = screen.SideB
+		break
+	}
+	bare := screentest.Open(t, Kind, loaded(t, oneCensus()), &screen.Compared{A: []*profile.Profile{loaded(t, oneCensus())}, B: []*profile.Profile{loaded(t, oneCensus())}, NamesA: []string{"a"}, NamesB: []string{"b"}})
+	has(t, bare.Draw(120, 40), []string{"no band differs"})
+	if why := bare.Screen.Why(keymap.Collapse); !strings.Contains(why, "by these bands alone") {
+		t.Errorf("bands of which nothing else is known are not divided because %q", why)
+	}
+	screentest.Conforms(t, Kind, func() *screentest.Session { return start(after) })
 }
 
 // One census is drawn as a table: nothing is known of other moments. Pauses for collections stand below it.

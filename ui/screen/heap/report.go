@@ -105,8 +105,8 @@ func (r Report) Text(w io.Writer, o printer.Options) error {
 	} else {
 		p.heapChart(series)
 	}
-	if hp != nil && slices.ContainsFunc(hp.Censuses, func(c columns.HeapCensus) bool { return c.How != nil && c.How.AtRest }) {
-		p.Note("The program was counted where it stood, not at the end of a collection: what has died since the last one is counted too.")
+	if hp != nil && atRest(hp) {
+		p.Note("%s.", restNote)
 	}
 	p.heapLines(pr, from, to, cols)
 	if series != nil && series.Censuses > 1 {
@@ -241,6 +241,24 @@ func numbersOf(hp *columns.HeapProfile, s *timeline.HeapSeries) []uint64 {
 		}
 	}
 	return nil
+}
+
+const restNote = "The program was counted where it stood, not at the end of a collection: what has died since the last one is counted too"
+
+// atRest reports whether any census was of a program between its collections.
+func atRest(hp *columns.HeapProfile) bool {
+	return slices.ContainsFunc(hp.Censuses, func(c columns.HeapCensus) bool { return c.How != nil && c.How.AtRest })
+}
+
+// censusNotes are what is to be known of the figures of a heap profile.
+func censusNotes(hp *columns.HeapProfile) (notes []string) {
+	if atRest(hp) {
+		notes = append(notes, restNote)
+	}
+	if note := drawnNote(hp); note != "" {
+		notes = append(notes, note)
+	}
+	return notes
 }
 
 // drawnNote says how much was counted of a heap of which not all was.

@@ -36,8 +36,9 @@ var Kind = screen.Kind{
 			{Action: keymap.Open, Help: "of the heap: where the closures of a band are written, then that source; or one band alone"},
 			{Action: keymap.Collapse, Help: "of the heap: bands by closure type, kind, source, binding, file, module, package"},
 			{Action: keymap.Brush, Help: "of the heap: growth is measured from here"},
-			{Action: keymap.Mode, Help: "of the heap: bands over time, where the memory is, what keeps what alive, what keeps growth alive, what is allocated and survives"},
+			{Action: keymap.Mode, Help: "of the heap: bands over time, where memory is, what keeps what alive, or growth, which bands differ, what is allocated and survives"},
 		},
+		Footer: []keymap.Note{{Action: keymap.Collapse, Help: "group"}},
 	},
 }
 
@@ -60,8 +61,10 @@ type Screen struct {
 	chart    widget.Rect
 	dragging bool
 	chosen   mode
-	table    tableView // what other modes than bands show
-	begun    bool      // the cursor has been put where the heap is largest
+	table    tableView         // what other modes than bands show
+	begun    bool              // the cursor has been put where the heap is largest, or stood elsewhere
+	onPeak   [2]int            // the columns, and where it was put; 0 once it was moved
+	level    closures.Grouping // of the bands that are compared
 }
 
 // heapSeen is what rows was made from.
@@ -88,7 +91,7 @@ func (o heapOrder) String() string {
 }
 
 func newScreen(c *screen.Context) screen.Screen {
-	return &Screen{c: c, time: pane.NewTime(c), choice: part{}, chosen: firstMode(c), table: tableView{c: c}}
+	return &Screen{c: c, time: pane.NewTime(c), choice: part{}, chosen: firstMode(c), table: tableView{c: c}, level: firstLevel(c.Compared)}
 }
 
 // latest is the latest answer; nil until there is one.
@@ -101,9 +104,12 @@ func (s *Screen) heap() *Heap {
 	return nil
 }
 
-// column is the column of the mark, or the first one.
+// markColumn is the column of the mark; without one, the first of which the heap is known.
 func (s *Screen) markColumn() int {
 	if !s.marked {
+		if h := s.heap(); h != nil {
+			return h.First()
+		}
 		return 0
 	}
 	return max(0, min(s.c.Window.Column(s.mark), s.c.Window.Cols-1))
@@ -111,6 +117,9 @@ func (s *Screen) markColumn() int {
 
 func (s *Screen) refresh() {
 	h := s.heap()
+	if w := &s.c.Window; h != nil && s.seen.h != h {
+		s.toPeak(h, w)
+	}
 	now := heapSeen{h: h, order: s.order, filter: s.c.Filter}
 	if s.order == byCursor || s.order == byGrowth {
 		now.cursor, now.mark = s.c.Window.Cursor, s.markColumn()
@@ -123,10 +132,6 @@ func (s *Screen) refresh() {
 		return
 	}
 	s.seen = now
-	if w := &s.c.Window; !s.begun && w.Cursor == 0 && w.Cols > 0 {
-		w.Cursor = max(0, min(w.Column(h.Series.PeakTime), w.Cols-1))
-	}
-	s.begun = true
 	s.rows = s.rows[:0]
 	for i, name := range h.Names {
 		if s.c.Filter.Match(name) {
@@ -157,6 +162,20 @@ func (s *Screen) refresh() {
 	}
 	s.list.Set(s.list.Cursor)
 	s.note()
+}
+
+// toPeak puts the cursor where the heap is largest, at first and as long as it is left there.
+func (s *Screen) toPeak(h *Heap, w *screen.Window) {
+	switch {
+	case !s.begun && w.Cursor == 0:
+	case s.onPeak[0] == 0 || s.onPeak[0] == w.Cols && s.onPeak[1] != w.Cursor:
+		s.begun, s.onPeak = true, [2]int{}
+		return
+	}
+	if at := slices.Index(h.Series.Total, h.Series.Peak); at >= 0 && at < w.Cols {
+		w.Cursor = at
+	}
+	s.begun, s.onPeak = true, [2]int{w.Cols, w.Cursor}
 }
 
 func valueAt(v []uint64, c int) uint64 {
@@ -206,6 +225,11 @@ func (s *Screen) Why(a keymap.Action) string {
 	}
 	if s.mode() != bandsMode {
 		if a == keymap.Collapse {
+			if before, after := compared(s.c.Compared); s.mode() == changesMode && divides(before) && divides(after) {
+				return ""
+			} else if s.mode() == changesMode {
+				return "one of the logs has its heap by these bands alone"
+			}
 			return "bands alone are divided; M goes on to them"
 		}
 		return s.table.why(a)
@@ -262,18 +286,22 @@ func (s *Screen) Do(a keymap.Action) string {
 	case a == keymap.Zoom:
 		s.zoomed = !s.zoomed
 		return ""
+	case s.mode() == changesMode && a == keymap.Collapse:
+		s.level = closures.Next(s.level)
+		return "bands by " + s.level.What()
 	case s.mode() != bandsMode:
 		return s.table.do(a)
 	}
 	switch a {
 	case keymap.Left, keymap.Right, keymap.RangeFrom, keymap.RangeTo, keymap.ZoomIn, keymap.ZoomOut, keymap.ZoomFit, keymap.PanLeft, keymap.PanRight,
 		keymap.Bookmark, keymap.NextBookmark:
+		s.onPeak = [2]int{}
 		return s.time.Do(a)
 	case keymap.Brush:
 		w := &s.c.Window
 		if s.marked && s.markColumn() == w.Cursor {
 			s.marked = false
-			return "growth is measured from the left edge"
+			return "growth is measured from the first census on screen"
 		}
 		s.mark, s.marked = w.At(w.Cursor), true
 		return "growth is measured from here; v on the mark takes it off"
@@ -349,6 +377,7 @@ func (s *Screen) Mouse(m screen.Mouse) {
 		if m.Kind == screen.Release || m.Kind == screen.Drag {
 			return
 		}
+		s.onPeak = [2]int{}
 		s.time.Mouse(m)
 		s.dragging = m.Kind == screen.Press && !m.Double
 	case m.Kind != screen.Press || screen.Inside(s.inner, m):
@@ -386,14 +415,22 @@ func (s *Screen) Subject() screen.Subject {
 // Query implements Screen.
 func (s *Screen) Query() model.Query {
 	if m := s.mode(); m != bandsMode {
-		return s.c.Query(tablePart{mode: m, compared: s.c.Compared})
+		part := tablePart{mode: m, compared: s.c.Compared}
+		if m == changesMode {
+			part.bands.level = s.level
+		}
+		return s.c.Query(part)
 	}
 	return s.c.QueryWindow(s.choice)
 }
 
 // Report implements Screen.
 func (s *Screen) Report() (func(*profile.Selection) (printer.Report, error), error) {
-	r := tablePart{s.mode(), s.c.Compared, bands{s.choice.Profile, s.choice.Level, s.choice.In}}.report(s.c.Profile)
+	shown := bands{s.choice.Profile, s.choice.Level, s.choice.In}
+	if s.mode() == changesMode {
+		shown = bands{level: s.level}
+	}
+	r := tablePart{s.mode(), s.c.Compared, shown}.report(s.c.Profile)
 	return func(*profile.Selection) (printer.Report, error) { return r, nil }, nil
 }
 

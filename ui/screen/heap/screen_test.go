@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"ccagent/eventlog"
 	"ccagent/profile"
 	"ccagent/profile/logtest"
 	"ccagent/ui/internal/fixture"
@@ -21,14 +22,15 @@ func TestConforms(t *testing.T) {
 	screentest.Conforms(t, Kind, func() *screentest.Session { return open(t) })
 }
 
-// Bands stand below the chart if there is room, pauses beside them if that is wide.
+// Bands stand below the chart if there is room, pauses beside them if that is wide, else as a line at their foot, which
+// leaves room for the bands' names.
 func TestDraw(t *testing.T) {
 	for _, c := range []struct {
-		w, h          int
-		bands, pauses bool
-	}{{200, 60, true, true}, {120, 40, true, true}, {80, 24, true, true}, {60, 12, false, false}, {20, 5, false, false}} {
+		w, h                int
+		bands, pauses, line bool
+	}{{200, 60, true, true, false}, {120, 40, true, true, false}, {80, 24, true, false, true}, {60, 12, false, false, false}, {20, 5, false, false, false}} {
 		got := open(t).Draw(c.w, c.h)
-		for what, want := range map[string]bool{" bands ": c.bands, " gc pauses ": c.pauses} {
+		for what, want := range map[string]bool{" bands ": c.bands, " gc pauses ": c.pauses, "gc pauses: 87, 305ms in all, longest 54.8ms": c.line, "ghc-prim:GHC.Types.I#": c.bands, "gen 1, copied 2.1M, live": c.pauses} {
 			if strings.Contains(got, what) != want {
 				t.Errorf("%dx%d: %q is there: %v, want %v\n%s", c.w, c.h, what, !want, want, got)
 			}
@@ -114,4 +116,51 @@ func TestDrawnBands(t *testing.T) {
 			}
 		}
 	}
+}
+
+// At first the cursor is on the largest census, and growth is counted from the first one on screen, which marks show. A window that
+// begins between two censuses begins with what the earlier one counted, and so it is where none lies in it.
+func TestBetweenCensuses(t *testing.T) {
+	s := screentest.Open(t, Kind, loaded(t, logtest.Growing()), nil)
+	got := s.Draw(120, 40)
+	h, w := s.Screen.(*Screen).heap(), &s.C.Window
+	if at := h.Series.Total[w.Cursor]; at != h.Series.Peak || !h.Series.Taken[w.Cursor] || h.First() == 0 {
+		t.Errorf("the cursor is on %d bytes, the peak is %d; the heap is known from column %d", at, h.Series.Peak, h.First())
+	}
+	for i := range h.Names {
+		if got, want := h.Growth(i, s.Screen.(*Screen).markColumn(), w.Cursor), int64(h.At(i)[w.Cursor])-int64(h.At(i)[h.First()]); got != want {
+			t.Errorf("%s has grown by %d, want %d", h.Names[i], got, want)
+		}
+	}
+	marks := ""
+	for _, line := range strings.Split(got, "\n") {
+		if strings.Contains(line, " census ") || strings.HasPrefix(strings.TrimLeft(line, "|│"), "census ") {
+			marks = line
+		}
+	}
+	if n := strings.Count(strings.Trim(marks, "|"), "|"); n != h.Series.Censuses {
+		t.Errorf("%d marks of %d censuses: %q", n, h.Series.Censuses, marks)
+	}
+	before := h.Series.Total[w.Cursor]
+	for range 12 {
+		s.Do(keymap.ZoomIn)
+		s.Draw(120, 40)
+	}
+	h = s.Screen.(*Screen).heap()
+	if h.Series.Censuses > 1 || h.First() != 0 || h.Series.Total[w.Cursor] == 0 || h.Series.Total[w.Cursor] > before {
+		t.Errorf("zoomed in, %d censuses, the heap is known from column %d, and %d bytes at the cursor (%d before)", h.Series.Censuses, h.First(), h.Series.Total[w.Cursor], before)
+	}
+}
+
+// What is to be known of figures stands beside them: that a part was counted, or garbage too.
+func TestNotesOfCensuses(t *testing.T) {
+	s := screentest.Open(t, Kind, loaded(t, logtest.Drawn()), nil)
+	has(t, s.Draw(120, 40), []string{"a random part was counted", "95 of 100"})
+	rest := oneCensus()
+	rest.Write(2e9, &eventlog.HeapCensus{PID: 1, AtRest: true})
+	rest.Write(2e9, &eventlog.HeapSampleBegin{Era: 2})
+	rest.Write(2e9, &eventlog.HeapSampleString{Bytes: 3000, Label: "main:Main.Node"})
+	rest.Write(2e9, &eventlog.HeapSampleEnd{Era: 2})
+	s = screentest.Open(t, Kind, loaded(t, rest), nil)
+	has(t, s.Draw(120, 40), []string{"The program was counted where it stood, not at the end of a collection"})
 }
