@@ -9,6 +9,7 @@
 //	keys KEY...        presses keys, by tmux's names
 //	await TEXT         waits until the terminal shows the text
 //	picture DOC NAME   writes the screen into the block after <!-- picture: NAME --> of a document
+//	svg NAME           writes docs/viewer/NAME.svg in the tape's own size, dark
 //	gallery NAME       writes docs/viewer/NAME-COLUMNSxROWS-THEME.svg in three sizes and two themes
 //
 // A program's code is kept beside its log by -code PROGRAM LOG: what was sampled of it, and no more.

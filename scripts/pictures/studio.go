@@ -100,6 +100,10 @@ func (s *studio) take(t tape, w, h int, theme string) error {
 			if !gallery {
 				err = s.picture(x, st.args[0], st.args[1])
 			}
+		case "svg":
+			if !gallery {
+				err = s.drawing(x, filepath.Join(s.gallery, st.args[0]+".svg"), w, h)
+			}
 		case "gallery":
 			if gallery {
 				var screen string
@@ -139,6 +143,26 @@ func (s *studio) picture(x *terminal, doc, name string) error {
 		return err
 	}
 	return os.WriteFile(path, []byte(string(text[:from])+trimmed(screen)+string(text[to:])), 0o644)
+}
+
+// drawing writes the screen into an SVG file, or compares.
+func (s *studio) drawing(x *terminal, path string, w, h int) error {
+	if !s.check {
+		screen, err := x.settled("-e")
+		if err != nil {
+			return err
+		}
+		return os.WriteFile(path, render(screen, w, h, "dark"), 0o644)
+	}
+	want, err := os.ReadFile(path)
+	if err != nil {
+		return err
+	}
+	last, err := x.await(func(screen string) bool { return bytes.Equal(render(screen, w, h, "dark"), want) }, "-e")
+	if err != nil {
+		return fmt.Errorf("%s is not what the viewer shows now: scripts/pictures draws it anew\n%s", path, last)
+	}
+	return nil
 }
 
 // block finds where the picture of a name is in a document.
@@ -220,10 +244,10 @@ func (x *terminal) screen(flags ...string) (string, error) {
 	return x.tmux(append([]string{"capture-pane", "-p"}, flags...)...)
 }
 
-// await returns the screen once it is as wanted.
-func (x *terminal) await(ok func(screen string) bool) (string, error) {
+// await returns the screen once it is as wanted; the flags are for tmux's capture of it.
+func (x *terminal) await(ok func(screen string) bool, flags ...string) (string, error) {
 	for deadline := time.Now().Add(patience); ; time.Sleep(20 * time.Millisecond) { // between polls
-		screen, err := x.screen()
+		screen, err := x.screen(flags...)
 		if err != nil || ok(screen) {
 			return screen, err
 		}

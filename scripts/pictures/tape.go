@@ -19,7 +19,7 @@ type step struct {
 }
 
 // words are what a line may begin with, and how many arguments it takes: −1 is any number from 1.
-var words = map[string]int{"log": -1, "size": 2, "keys": -1, "await": -1, "picture": 2, "gallery": 1, "program": 2}
+var words = map[string]int{"log": -1, "size": 2, "keys": -1, "await": -1, "picture": 2, "gallery": 1, "svg": 1, "program": 2}
 
 func readTape(path string) (tape, error) {
 	f, err := os.Open(path)
