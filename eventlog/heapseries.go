@@ -84,6 +84,9 @@ type HeapSeries struct {
 	CostNs              uint64   // charged to the process: StoodNs on all CPUs that it used, and its part of AgentNs
 	DeferredNs          uint64   // for how long a census was due and --max-overhead did not allow it
 	Detail              string   // the last HeapMissOther's or HeapMissOdd's reason
+	// Stops is how often the process was stopped, also for censuses that were given up, and Over how often for longer than MaxPauseNs. Both are 0 in
+	// logs of before they were counted.
+	Stops, Over uint64
 }
 
 // missText says why censuses are given up, and what helps.
@@ -179,4 +182,6 @@ func (e *HeapSeries) layout(c *codec) {
 		c.v64(n)
 	}
 	c.str(&e.Detail)
+	c.v64(&e.Stops)
+	c.v64(&e.Over)
 }

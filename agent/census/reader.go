@@ -43,13 +43,17 @@ type Reader struct {
 // Stops counts how often, and for how long, a program was stopped.
 type Stops struct {
 	Number       int
+	Over         int // for longer than was allowed
 	Longest, Sum time.Duration
 }
 
-// add adds a stop; one of 0 was none.
-func (s *Stops) add(pause time.Duration) {
+// add adds a stop; one of 0 was none. limit is how long it was allowed to be; 0 is no bound.
+func (s *Stops) add(pause, limit time.Duration) {
 	if pause > 0 {
 		s.Number++
+		if limit > 0 && pause > limit {
+			s.Over++
+		}
 		s.Longest, s.Sum = max(s.Longest, pause), s.Sum+pause
 	}
 }

@@ -97,7 +97,7 @@ func (r *Reader) atRest(ctx context.Context, o Options) (*Census, error) {
 			later, err = c.look(ctx, r, census, o, since, later)
 			return err
 		})
-		r.Stops.add(census.Pause)
+		r.Stops.add(census.Pause, o.MaxPause)
 		if !errors.Is(err, errUnknown) {
 			break
 		}

@@ -170,7 +170,7 @@ func (r *Reader) Take(ctx context.Context, o Options, hold Holder) (*Census, err
 		census.Pause = time.Duration(perf.Monotonic() - since)
 		return err
 	})
-	r.Stops.add(census.Pause)
+	r.Stops.add(census.Pause, o.MaxPause)
 	if err != nil {
 		return nil, err
 	}

@@ -251,6 +251,8 @@ func (s *series) take(i *image, t taken, now moment) error {
 	a.AgentNs += t.cpu
 	a.StoodNs += uint64(t.stood)
 	a.LongestNs = max(a.LongestNs, uint64(t.longest))
+	a.Stops += t.stops
+	a.Over += t.over
 	for m, n := range t.missed {
 		a.Missed[m] += n
 	}

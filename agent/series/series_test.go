@@ -163,6 +163,9 @@ func testSeries(t *testing.T, o testprog.Options) {
 	if a.Taken != uint64(len(all)) || a.Majors < a.Taken || a.Collections < a.Majors || a.StoodNs < a.LongestNs || a.LongestNs == 0 {
 		t.Errorf("%d censuses, and the account is %+v", len(all), a)
 	}
+	if a.Stops < a.Taken || a.Over > a.Stops || a.Over > 0 != (a.LongestNs > a.MaxPauseNs && a.MaxPauseNs > 0) {
+		t.Errorf("what lasted longer than is allowed is wrong: %+v", a)
+	}
 	if err := process.Signal(os.Interrupt); err != nil { // it writes the rest of its log
 		t.Fatal(err)
 	}

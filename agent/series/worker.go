@@ -38,6 +38,8 @@ type taken struct {
 	missed  map[eventlog.HeapMiss]uint64 // collections that were tried before
 	stood   time.Duration                // of all of these
 	longest time.Duration
+	stops   uint64 // how often the program was stopped for these
+	over    uint64 // how often for longer than is allowed
 	cpu     uint64 // of the agent, ns
 	err     error
 }
@@ -108,7 +110,9 @@ func (j *job) take(ctx context.Context, o census.Options) (*census.Census, error
 	before := j.reader.Stops
 	j.reader.Stops.Longest = 0
 	c, err := j.reader.AtRest(ctx, o)
-	j.taken.stood, j.taken.longest = j.reader.Stops.Sum-before.Sum, j.reader.Stops.Longest
+	after := j.reader.Stops
+	j.taken.stood, j.taken.longest = after.Sum-before.Sum, after.Longest
+	j.taken.stops, j.taken.over = uint64(after.Number-before.Number), uint64(after.Over-before.Over)
 	return c, err
 }
 
@@ -131,6 +135,10 @@ func (j *job) hold(ctx context.Context, held func(since uint64) error) error {
 		pause := time.Duration(perf.Monotonic() - since)
 		j.taken.stood += pause
 		j.taken.longest = max(j.taken.longest, pause)
+		j.taken.stops++
+		if j.maxPause > 0 && pause > j.maxPause {
+			j.taken.over++
+		}
 		return err
 	}
 	for late := 0; ; {

@@ -81,7 +81,7 @@ func Growing() *Log {
 	missed := make([]uint64, eventlog.HeapMisses)
 	missed[eventlog.HeapMissCollected] = 2
 	l.Write(6e9, &eventlog.HeapSeries{PID: 1, PeriodNs: 1e9, MaxPauseNs: 5e6, Collections: 40, Majors: 9, Taken: 5, Missed: missed,
-		LongestNs: 2e6, StoodNs: 11e6, AgentNs: 30e6, CostNs: 11e6, DeferredNs: 1e9})
+		LongestNs: 7e6, StoodNs: 31e6, AgentNs: 30e6, CostNs: 31e6, DeferredNs: 1e9, Stops: 7, Over: 2})
 	return l
 }
 
