@@ -297,10 +297,14 @@ func (n *counter) sample(s *stratum, pieces []piece, from, units int) {
 // finish reads on when the program runs, and estimates the whole heap by what was read.
 func (n *counter) finish() error {
 	c, r, w := n.c, n.r, n.c.drawing
+	stood := w.read
 	if err := r.extend(w); err != nil {
 		return err
 	}
 	before := w.d.Generations
+	if !n.census.AtRest {
+		w.dropAllocated(stood)
+	}
 	if c.keep != nil {
 		if w.full() && !w.complete() {
 			return r.tooLarge()

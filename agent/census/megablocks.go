@@ -251,7 +251,7 @@ func (r *Reader) young(d *Descriptors, until uint64) (all []heap.Group, ok bool)
 				if err != nil {
 					return nil, false
 				}
-				if g, ok := heap.GroupAt(start, text); ok && g.Generation == d.Generations[i].Address {
+				if g, ok := heap.GroupAt(start, text); ok && g.Generation == d.Generations[i].Address && g.Blocks < ghc.BlocksPerMegablock {
 					all = append(all, g)
 				}
 				at = heap.LinkOf(at, text)
@@ -302,6 +302,18 @@ func (r *Reader) extend(w *drawing) error {
 		u.groups = slices.DeleteFunc(u.groups, func(g heap.Group) bool { return came[g.Start] })
 	}
 	return nil
+}
+
+// dropAllocated leaves out of units, from one on, that were read after the end of a collection, what the program has allocated since of large
+// objects: the collection has evacuated what it has left.
+func (w *drawing) dropAllocated(from int) {
+	youngest := w.d.Generations[0].Address
+	for i := from; i < w.read; i++ {
+		u := &w.units[i]
+		u.groups = slices.DeleteFunc(u.groups, func(g heap.Group) bool {
+			return g.Generation == youngest && isLarge(&g) && !g.Has(ghc.BlockEvacuated)
+		})
+	}
 }
 
 // drop forgets what was read of units, from one on.

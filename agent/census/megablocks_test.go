@@ -201,6 +201,18 @@ func TestNewGroupsAreLeftOut(t *testing.T) {
 	}
 }
 
+// A large object that the program has allocated since the collection is in none of the megablocks that were read later.
+func TestAllocatedSinceIsLeftOut(t *testing.T) {
+	groups := func() []heap.Group {
+		return []heap.Group{{Start: 1, Generation: 7, Flags: ghc.BlockLarge}, {Start: 2, Generation: 7, Flags: ghc.BlockLarge | ghc.BlockEvacuated}, {Start: 3, Generation: 7, Flags: ghc.BlockEvacuated}, {Start: 4, Generation: 8, Flags: ghc.BlockLarge}}
+	}
+	w := &drawing{d: &Descriptors{Generations: []Generation{{Address: 7}, {Address: 8}}}, units: []unit{{groups: groups()}, {groups: groups()}}, read: 2}
+	w.dropAllocated(1)
+	if later := w.units[1].groups; len(w.units[0].groups) != 4 || len(later) != 3 || later[0].Start != 2 {
+		t.Errorf("%+v", w.units)
+	}
+}
+
 // Younger generations are found whole by their lists, or not at all.
 func TestYoungByLists(t *testing.T) {
 	const first = 4
