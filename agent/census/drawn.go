@@ -147,7 +147,7 @@ func (c *copier) standDrawn(r *Reader, census *Census, o Options, t times) error
 		}
 		g.Free = g.Start // it was taken
 	}
-	if c.keep == nil && !census.AtRest {
+	if c.keep == nil && !census.AtRest && w.all >= leastByLists {
 		var err error
 		if n.allYoung, err = n.takeYoung(t); err != nil {
 			return err
@@ -180,6 +180,10 @@ func (c *copier) standDrawn(r *Reader, census *Census, o Options, t times) error
 	}
 	return nil
 }
+
+// leastByLists is from how many megablocks on younger generations are found by their lists: these lack the blocks that threads of the collector have
+// begun, which is nothing beside so large a heap.
+const leastByLists = 256
 
 // takeYoung copies what younger generations have, by their lists, and reports whether it did: not where that takes too long, or is too much. They are
 // a small part of the heap, of which a sample of megablocks would say little.

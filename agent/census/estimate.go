@@ -153,7 +153,7 @@ func estimate(all int, whole *heap.Tally, r *Reader, o Options, label *labels, s
 		least = min(least, s.units)
 		draw.Drawn = s.units
 		times := float64(all) / float64(s.units)
-		if s.ratio() {
+		if s.ratio() && s.units < all { // a generation does not count the blocks that threads of the collector have begun
 			times = s.known / s.words.sum
 		}
 		total.AddTimes(s.tally, times)
