@@ -69,7 +69,8 @@ var Programs = []Tested{
 	{"9.6.6", "amd64", Stripped, threaded, TestPrograms},
 	{"9.6.6", "amd64", DebugFile, threaded, TestPrograms},
 	{"9.6.6", "amd64", MiniDebug, threaded, TestPrograms},
-	{"9.6.6", "arm64", Static, []Way{"rts_v", "rts_thr"}, emulated},
+	{"9.6.6", "arm64", Static, []Way{"rts_v", "rts_thr", "rts_p"}, emulated},
+	{"9.6.6", "arm64", Shared, threaded, emulated},
 
 	{"9.10.3", "amd64", Linked, threaded, TestPrograms},
 	{"9.10.3", "amd64", Static, allWays, TestPrograms},
@@ -139,6 +140,16 @@ func NewIn(v Version) (all []string) {
 		}
 	}
 	return all
+}
+
+// NewestRun gives the newest series whose programs a test profiles.
+func NewestRun() (newest Version) {
+	for _, p := range Programs {
+		if v, err := ParseVersion(p.Release); err == nil && newest.Before(v) {
+			newest = v
+		}
+	}
+	return newest
 }
 
 // Evidence says what what is known of a program rests on.

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"math"
 	"os"
-	"path/filepath"
 	"testing"
 
 	"ccagent/eventlog"
@@ -20,10 +19,7 @@ import (
 // changes nothing; but address-space randomisation and Go's scheduler make each run differ.
 func TestHardwareCounters(t *testing.T) {
 	image := kernel(t, "arm64-6.1")
-	ghc := filepath.Join(fetched(t), "tools-arm64", "ghc")
-	if _, err := os.Stat(ghc); err != nil {
-		unavailable(t, "ghc-arm64", "GHC for arm64")
-	}
+	ghc := ghcForArm64(t)
 	files := agentFiles(t, "arm64")
 	files["/bin/rev"] = read(t, testprog.Build(t, "rev", testprog.Options{GHC: ghc, Flags: []string{"-optl-static", "-finfo-table-map"}}))
 

@@ -188,15 +188,22 @@ var ccview = sync.OnceValues(func() (string, error) {
 // view runs ccview with --format json and decodes what it prints.
 func view(t *testing.T, into any, args ...string) {
 	t.Helper()
+	if err := tryView(into, args...); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func tryView(into any, args ...string) error {
 	exe, err := ccview()
 	if err != nil {
-		t.Fatalf("build ccview: %v", err)
+		return fmt.Errorf("build ccview: %w", err)
 	}
 	out, err := exec.Command(exe, append(args, "--format", "json")...).Output()
 	if err != nil {
-		t.Fatalf("ccview %v: %v", args, err)
+		return fmt.Errorf("ccview %v: %w", args, err)
 	}
 	if err := json.Unmarshal(out, into); err != nil {
-		t.Fatalf("ccview %v: %v in\n%.2000s", args, err, out)
+		return fmt.Errorf("ccview %v: %w in\n%.2000s", args, err, out)
 	}
+	return nil
 }
