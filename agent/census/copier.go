@@ -25,6 +25,7 @@ type copier struct {
 	nursery  map[uint64]*heap.Group // blocks of nurseries by their starts, of a census at rest
 	currents []current              // if there was no time to find these while the program stood
 	keep     *Copy                  // nil if what was copied is not kept
+	hasData  bool                   // static data was copied
 	drawing  *drawing               // nil if all descriptors were read while the program stood
 	counter  *counter               // of drawing
 	until    uint64                 // when nothing more is to be copied while the program stands, CLOCK_MONOTONIC in ns; 0 is never
@@ -88,7 +89,7 @@ func (c *copier) takeKept() *Copy {
 var errNoRoom = errors.New("the heap is larger than what may be copied of it; allow more with --graph-memory")
 
 // while does what has to be done while the program stands.
-func (c *copier) while(r *Reader, census *Census) error {
+func (c *copier) while(r *Reader, census *Census) (err error) {
 	d := census.Descriptors
 	oldest, young := d.Oldest().Address, 0
 	var scratch [ghc.BlockBytes / 8]uint64
@@ -122,9 +123,12 @@ func (c *copier) while(r *Reader, census *Census) error {
 		return nil
 	}
 	if !c.beside {
-		if err := c.data(r); err != nil {
-			return err
-		}
+		err = c.data(r)
+	} else {
+		err = c.dataInTime(r, c.until)
+	}
+	if err != nil {
+		return err
 	}
 	return r.stable(c.keep)
 }
@@ -132,8 +136,9 @@ func (c *copier) while(r *Reader, census *Census) error {
 // lateEach is after how many groups it is asked again whether there is time to copy more.
 const lateEach = 8
 
-// data copies static data, where CAFs are.
+// data copies static data, where CAFs are. What they lead to moves when the heap is collected.
 func (c *copier) data(r *Reader) error {
+	c.hasData = true
 	c.keep.Segments = append([]Segment(nil), r.segments...)
 	for i := range c.keep.Segments {
 		s := &c.keep.Segments[i]
@@ -247,6 +252,11 @@ func (c *copier) after(r *Reader, census *Census) error {
 	})
 	var scratch [ghc.BlockBytes / 8]uint64
 	for {
+		if c.keep != nil && !c.hasData && (len(c.left) == 0 || !young(&c.left[0])) {
+			if err := c.dataOf(r, before, census.AtRest); err != nil {
+				return err
+			}
+		}
 		n, from := 0, last
 		if len(c.left) > 0 && young(&c.left[0]) {
 			from = 0
@@ -267,8 +277,6 @@ func (c *copier) after(r *Reader, census *Census) error {
 		}
 		c.countKept(census.Tally)
 		switch {
-		case len(c.left) == 0 && c.keep != nil && c.beside:
-			return c.data(r)
 		case len(c.left) == 0:
 			return nil
 		case c.keep != nil:
@@ -277,6 +285,28 @@ func (c *copier) after(r *Reader, census *Census) error {
 			return fmt.Errorf("copy the heap of process %d: there is no memory for a group of %d blocks", r.PID, c.left[0].Blocks)
 		}
 	}
+}
+
+// dataInTime copies static data while the program stands, if there is time to until then.
+func (c *copier) dataInTime(r *Reader, until uint64) error {
+	if float64(perf.Monotonic())+float64(dataBytes(r.segments))/r.rate()*1e9 > float64(until) {
+		return nil
+	}
+	return c.data(r)
+}
+
+// dataOf copies the static data of the heap that was copied, while the program runs. Where a generation was collected since, CAFs
+// would lead to where nothing was, and what they keep alive would be taken for garbage. Younger generations of a program that is not at rest are
+// collected all the time, and have little of what CAFs lead to at the end of a major collection.
+func (c *copier) dataOf(r *Reader, before []Generation, atRest bool) error {
+	if err := c.data(r); err != nil {
+		return err
+	}
+	from := len(before) - 1
+	if atRest {
+		from = 0
+	}
+	return r.collected(before, from)
 }
 
 // room reports whether a group can be copied.

@@ -166,6 +166,9 @@ func (c *copier) standDrawn(r *Reader, census *Census, o Options, t times) error
 		}
 	}
 	if c.keep != nil {
+		if err := c.dataInTime(r, t.stand); err != nil {
+			return err
+		}
 		return r.stable(c.keep)
 	}
 	now, longest := perf.Monotonic(), uint64(0) // that a megablock has taken
