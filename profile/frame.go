@@ -28,9 +28,12 @@ type Frame struct {
 
 // Frames maps each place to its frame.
 type Frames struct {
-	List  []Frame
-	Of    []uint32 // by place: index in List
-	byKey map[frameKey]uint32
+	List []Frame
+	Of   []uint32 // by place: index in List
+	// Inlined are the functions of C, C++ and Rust that were inlined at a place, as they called each other: the frame of the
+	// place has the code of all.
+	Inlined map[columns.PlaceID][]uint32
+	byKey   map[frameKey]uint32
 }
 
 type frameKey struct {
@@ -52,7 +55,7 @@ const (
 
 func (p *Profile) frameTable() *Frames {
 	p.names.once.Do(func() {
-		t := &Frames{byKey: make(map[frameKey]uint32)}
+		t := &Frames{byKey: make(map[frameKey]uint32), Inlined: make(map[columns.PlaceID][]uint32)}
 		t.List = []Frame{
 			FrameRoot:         {Name: "(root)", Kind: KindCategory},
 			FrameKernel:       {Name: "(kernel)", Kind: KindCategory, Category: eventlog.CategoryKernel},
@@ -77,7 +80,11 @@ func (p *Profile) frameTable() *Frames {
 		}
 		t.Of = make([]uint32, len(p.Places))
 		for id := range p.Places {
-			t.Of[id] = t.intern(p.frameAt(uint32(id), modules, home))
+			f := p.frameAt(uint32(id), modules, home)
+			t.Of[id] = t.intern(f)
+			for _, in := range p.inlinedInto(uint32(id), f) {
+				t.Inlined[columns.PlaceID(id)] = append(t.Inlined[columns.PlaceID(id)], t.intern(in))
+			}
 		}
 		t.byKey = nil
 		p.names.frames = t
@@ -89,6 +96,15 @@ func (p *Profile) frameTable() *Frames {
 func (p *Profile) FrameOf(place columns.PlaceID) *Frame {
 	t := p.frameTable()
 	return &t.List[t.Of[place]]
+}
+
+// InlinedAt gives the frames of functions of C, C++ and Rust that are inlined at a place, each after its caller.
+func (p *Profile) InlinedAt(place columns.PlaceID) (all []*Frame) {
+	t := p.frameTable()
+	for _, id := range t.Inlined[place] {
+		all = append(all, &t.List[id])
+	}
+	return all
 }
 
 func (t *Frames) intern(f Frame) uint32 {
@@ -140,7 +156,36 @@ func (p *Profile) frameAt(id uint32, modules map[uint32]string, home map[columns
 	} else if file, line := p.position(id); file != 0 {
 		f.File, f.FileID, f.Line = s.Files[file].Path, file, line
 	}
+	if lines := s.Lines(l); l.Block == 0 && len(lines) > 1 { // the first are of functions that are inlined
+		if own := lines[len(lines)-1]; own.File != 0 {
+			f.File, f.FileID, f.Line = s.Files[own.File].Path, own.File, own.Line
+		}
+	}
 	return f
+}
+
+// inlinedInto gives the frames of the functions that are inlined into a frame's at a place, each after its caller.
+func (p *Profile) inlinedInto(id uint32, into Frame) (all []Frame) {
+	s, l := &p.Symbols, &p.Locations[id]
+	if l.Block != 0 || into.Kind == KindCategory || l.Quality == eventlog.QualityNear {
+		return nil
+	}
+	lines := s.Lines(l)
+	for i := len(lines) - 2; i >= 0; i-- {
+		b := &s.Bindings[lines[i].Binding]
+		if b.Name == "" {
+			continue
+		}
+		f := Frame{
+			Name: ofProgram(b.QualifiedName(), into.Program), Module: into.Module, Symbol: b.Symbol, Detail: b.Detail, Category: into.Category,
+			Kind: into.Kind, Program: into.Program, Binding: lines[i].Binding,
+		}
+		if lines[i].File != 0 {
+			f.File, f.FileID, f.Line = s.Files[lines[i].File].Path, lines[i].File, lines[i].Line
+		}
+		all = append(all, f)
+	}
+	return all
 }
 
 // Position returns the source position of a place's code; the file is 0 if it is not known.

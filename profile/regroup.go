@@ -146,7 +146,7 @@ func (s *Selection) Frames() *Frames {
 	s.grouped.once.Do(func() {
 		p := s.Profile
 		base := p.frameTable()
-		t := &Frames{List: base.List[:len(base.List):len(base.List)], Of: make([]uint32, len(base.Of)), byKey: make(map[frameKey]uint32)}
+		t := &Frames{List: base.List[:len(base.List):len(base.List)], Of: make([]uint32, len(base.Of)), Inlined: base.Inlined, byKey: make(map[frameKey]uint32)}
 		for id := range base.Of {
 			t.Of[id] = base.Of[id]
 			b := p.frameBinding(uint32(id))

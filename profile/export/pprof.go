@@ -3,6 +3,7 @@ package export
 import (
 	"fmt"
 	"io"
+	"slices"
 	"strconv"
 
 	pprof "github.com/google/pprof/profile"
@@ -185,6 +186,9 @@ func (b *pprofBuilder) location(s *profile.Selection, f stacks.Frame) *pprof.Loc
 	}
 	l := b.newLocation()
 	l.Mapping, l.Address = b.mappings[module], addr+b.bias[module]
+	for _, in := range slices.Backward(b.p.InlinedAt(f.Place)) {
+		l.Line = append(l.Line, pprof.Line{Function: b.function(in.Name, in.Symbol, in.File), Line: int64(in.Line)})
+	}
 	for _, c := range s.CauseLines(nil, profile.LevelBinding, f.Place) {
 		name, symbol, file, line := c.Element.Name, "", c.Element.File, c.Line
 		if c.Element.Kind != profile.KindSource || c.Element.Binding == f.Frame.Binding {

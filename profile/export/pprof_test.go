@@ -2,6 +2,7 @@ package export
 
 import (
 	"bytes"
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -9,7 +10,9 @@ import (
 	"strings"
 	"testing"
 
+	"ccagent/eventlog"
 	"ccagent/profile"
+	"ccagent/profile/logtest"
 
 	pprof "github.com/google/pprof/profile"
 )
@@ -47,6 +50,23 @@ func TestPProfConservesTotals(t *testing.T) {
 			t.Errorf("%d samples of %d", sum[0], samples)
 		}
 	})
+}
+
+// Functions of C, C++ and Rust that were inlined are lines of the location, innermost first.
+func TestPProfInlined(t *testing.T) {
+	l := logtest.New()
+	file := l.File("w.cpp", "")
+	fold, norm, square := l.Function("geo::fold", eventlog.CategoryForeign), l.Function("geo::norm", eventlog.CategoryForeign), l.Function("geo::square", eventlog.CategoryForeign)
+	l.Sample(1, 5, l.Stack(l.Code(fold, eventlog.QualityExact, eventlog.CategoryForeign,
+		eventlog.Line{Binding: square, File: file, Line: 3}, eventlog.Line{Binding: norm, File: file, Line: 5}, eventlog.Line{File: file, Line: 11})))
+	out := parsePProf(t, write(t, PProf, both(load(t, l.End()), profile.Filter{}), Options{}))
+	var got []string
+	for _, line := range out.Sample[0].Location[0].Line {
+		got = append(got, fmt.Sprintf("%s %s:%d", line.Function.Name, line.Function.Filename, line.Line))
+	}
+	if want := []string{"geo::square w.cpp:3", "geo::norm w.cpp:5", "geo::fold w.cpp:11"}; !slices.Equal(got, want) {
+		t.Errorf("%q, want %q", got, want)
+	}
 }
 
 // A function's cum in a pprof export is its element's inclusive share, to the unit,

@@ -240,6 +240,11 @@ func (b *builder) class(root int32, sites []int) {
 			t.folded = columns.SatAdd(t.folded, weight[n])
 		}
 		forced[n], folded[n] = false, false
+		if frame == b.frames.Of[p.Nodes.Place[n]] {
+			for _, inlined := range b.frames.Inlined[columns.PlaceID(p.Nodes.Place[n])] {
+				at[n] = b.child(at[n], inlined)
+			}
+		}
 	}
 	for _, site := range sites {
 		st := p.Sites[site]

@@ -11,6 +11,7 @@ import (
 
 	"ccagent/eventlog"
 	"ccagent/profile"
+	"ccagent/profile/columns"
 	"ccagent/profile/logtest"
 	"ccagent/profile/stacks"
 )
@@ -59,6 +60,71 @@ func TestTree(t *testing.T) {
 	}
 	if d := cmp.Diff(want, draw(stacks.TreeOf(s, stacks.Options{}))); d != "" {
 		t.Error(d)
+	}
+}
+
+// Functions of C, C++ and Rust that are inlined have frames of their own, below the function that has their code.
+func TestInlinedFunctions(t *testing.T) {
+	l := logtest.New()
+	file := l.File("w.cpp", "")
+	fold, norm, square := l.Function("geo::fold", eventlog.CategoryForeign), l.Function("geo::norm", eventlog.CategoryForeign), l.Function("geo::square", eventlog.CategoryForeign)
+	line := func(binding, n uint32) eventlog.Line { return eventlog.Line{Binding: binding, File: file, Line: n} }
+	code := func(lines ...eventlog.Line) logtest.Frame {
+		return l.Code(fold, eventlog.QualityExact, eventlog.CategoryForeign, lines...)
+	}
+	own := code(line(0, 10))
+	inner := code(line(square, 3), line(norm, 5), line(0, 11))
+	other := code(line(square, 4), line(0, 12))
+	leaf := l.Code(l.Function("sin", eventlog.CategoryForeign), eventlog.QualityExact, eventlog.CategoryForeign)
+	l.Sample(1, 10e6, l.Stack(own))
+	l.Sample(2, 20e6, l.Stack(inner))
+	l.Sample(3, 40e6, l.Stack(other))
+	l.Sample(4, 5e6, l.Stack(inner, leaf))
+	s := load(t, l.End()).Select(profile.Filter{})
+	tree := stacks.TreeOf(s, stacks.Options{})
+	want := []string{
+		"(root) 0/75",
+		"  geo::fold 10/75",
+		"    geo::square 40/40",
+		"    geo::norm 0/25",
+		"      geo::square 20/25",
+		"        sin 5/5",
+	}
+	if d := cmp.Diff(want, draw(tree)); d != "" {
+		t.Errorf("tree (-want +got):\n%s", d)
+	}
+	for _, n := range tree.Nodes {
+		if at := map[string]uint32{"geo::fold": 10, "geo::norm": 5, "geo::square": 3}[n.Name]; at != 0 && (n.Frame.File != "w.cpp" || n.Frame.Line != at) {
+			t.Errorf("%s is at %s:%d, want line %d", n.Name, n.Frame.File, n.Frame.Line, at)
+		}
+	}
+	want = []string{
+		"(root) 0/75",
+		"  geo::square 60/60",
+		"    geo::fold 0/40",
+		"    geo::norm 0/20",
+		"      geo::fold 0/20",
+		"  geo::fold 10/10",
+		"  sin 5/5",
+		"    geo::square 0/5",
+		"      geo::norm 0/5",
+		"        geo::fold 0/5",
+	}
+	if d := cmp.Diff(want, draw(stacks.TreeOf(s, stacks.Options{Invert: true}))); d != "" {
+		t.Errorf("inverted (-want +got):\n%s", d)
+	}
+	for whole, want := range map[bool]string{false: "sin geo::square geo::norm geo::fold", true: "sin geo::fold"} {
+		var names []string
+		for site := range s.Count {
+			if all := stacks.NewWalker(s, whole).Stack(columns.SiteID(site)); len(all) > 0 && all[0].Frame.Name == "sin" {
+				for _, f := range all {
+					names = append(names, f.Frame.Name)
+				}
+			}
+		}
+		if got := strings.Join(names, " "); got != want {
+			t.Errorf("whole: %v: the stack is %q, want %q", whole, got, want)
+		}
 	}
 }
 

@@ -22,7 +22,7 @@ type Walker struct {
 
 // NewWalker returns a walker for a selection's stacks as trees show them, without the
 // frames that only structure them. If whole is set, adjacent frames of the same binding
-// are not combined.
+// are not combined, and there are no frames for functions that are inlined (Profile.InlinedAt gives them).
 func NewWalker(s *profile.Selection, whole bool) *Walker {
 	return &Walker{
 		b: newBuilder(s, Options{MaxDepth: -1}, 0), whole: whole,
@@ -64,6 +64,11 @@ func (w *Walker) Stack(id columns.SiteID) []Frame {
 		frame, place := b.frameOf(n), columns.PlaceID(p.Nodes.Place[n])
 		if p.Nodes.Kind[n] == eventlog.FrameSkipped {
 			place = 0
+		}
+		if inlined := b.frames.Inlined[place]; !w.whole {
+			for i := len(inlined) - 1; i >= 0; i-- {
+				add(inlined[i], place)
+			}
 		}
 		add(frame, place)
 	}
