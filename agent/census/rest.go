@@ -17,7 +17,7 @@ import (
 
 // ErrBusy is returned where a collection may have been under way whenever the program was stopped, or
 // not all of its threads stopped in time.
-var ErrBusy = errors.New("the program could not be stopped where no collection is under way: it runs C code for the run-time system, or is stopped itself (kill -CONT)")
+var ErrBusy = errors.New("the program could not be stopped where no collection is under way: it runs C code for the run-time system, is stopped itself (kill -CONT), or is frozen (thaw its control group)")
 
 // restTries is how often a program is stopped for a census at rest, and restPause how long it runs
 // between.

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"os"
 	"strconv"
+	"sync/atomic"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -19,28 +20,73 @@ var ErrEnded = errors.New("the process has ended")
 
 // Running stops the first thread of a running process that reaches an offset of a file, calls
 // held, and releases the thread. The process's other threads run on. The error is a
-// *TracedError if the process is traced already.
+// *TracedError if the process is traced already. When the context ends a process that is frozen stays traced until it is thawed: none of
+// its threads stops before.
 func Running(ctx context.Context, pid int, path string, offset uint64, held func(tid int) error) error {
-	return onThread(func() error {
-		return running(ctx, pid, path, offset, nil, func(tid int, _ uint64) error { return held(tid) })
+	return unlessStuck(ctx, func(begin func() error) error {
+		return running(ctx, pid, path, offset, nil, func(tid int, _ uint64) error {
+			if err := begin(); err != nil {
+				return err
+			}
+			return held(tid)
+		})
 	})
 }
 
 // Gated is like Running, but holds a thread only where the gate allows it. held gets the time from
 // which the thread is held, by CLOCK_MONOTONIC in ns.
 func Gated(ctx context.Context, pid int, path string, offset uint64, gate Gate, held func(tid int, since uint64) error) error {
-	return onThread(func() error { return running(ctx, pid, path, offset, &gate, held) })
+	return unlessStuck(ctx, func(begin func() error) error {
+		return running(ctx, pid, path, offset, &gate, func(tid int, since uint64) error {
+			if err := begin(); err != nil {
+				return err
+			}
+			return held(tid, since)
+		})
+	})
 }
 
 // onThread calls f on a thread of its own.
-func onThread(f func() error) (err error) {
-	done := make(chan struct{})
-	go OnOwnThread(func() {
-		defer close(done)
-		err = f()
+func onThread(f func() error) error { return <-onThreadUntil(f) }
+
+// onThreadUntil is onThread, and gives the channel that gets the error.
+func onThreadUntil(f func() error) <-chan error {
+	done := make(chan error, 1)
+	go OnOwnThread(func() { done <- f() })
+	return done
+}
+
+// patience is for how long threads are waited for that were asked to stop.
+const patience = time.Second
+
+// unlessStuck calls f on a thread of its own, and returns without it if it goes on for too long after the context has ended: then no thread of
+// the process stops, though each was asked to, because its control group is frozen. f has to call begin before it does what the
+// caller waits for, and to end with its error.
+func unlessStuck(ctx context.Context, f func(begin func() error) error) error {
+	const waits, begun, left = 0, 1, 2
+	var state atomic.Int32
+	done := onThreadUntil(func() error {
+		return f(func() error {
+			if !state.CompareAndSwap(waits, begun) {
+				return ctx.Err()
+			}
+			return nil
+		})
 	})
-	<-done
-	return err
+	select {
+	case err := <-done:
+		return err
+	case <-ctx.Done():
+	}
+	select {
+	case err := <-done:
+		return err
+	case <-time.After(patience):
+	}
+	if state.CompareAndSwap(waits, left) {
+		return ctx.Err()
+	}
+	return <-done
 }
 
 func untraced(pid int) error {
@@ -51,7 +97,7 @@ func untraced(pid int) error {
 }
 
 func running(ctx context.Context, pid int, path string, offset uint64, gate *Gate, held func(tid int, since uint64) error) (err error) {
-	if err := untraced(pid); err != nil {
+	if err := awaitOwn(pid); err != nil {
 		return err
 	}
 	// Chosen before threads are traced: from then on, a thread that starts another stands still
