@@ -3,6 +3,7 @@ package hold
 import (
 	"errors"
 	"fmt"
+	"os"
 	"time"
 
 	"github.com/cilium/ebpf"
@@ -135,6 +136,9 @@ type TracedError struct {
 }
 
 func (e *TracedError) Error() string {
+	if e.Tracer == os.Getpid() { // left to itself after a wait in which none of its threads stopped
+		return fmt.Sprintf("process %d does not stop for ccagent, which has asked it to: it is frozen (thaw its control group), or is held for another census", e.PID)
+	}
 	return fmt.Sprintf("process %d is traced by %q (process %d) already, and a process has no more than one tracer: end that first", e.PID, e.Comm, e.Tracer)
 }
 

@@ -473,6 +473,10 @@ func TestFrozen(t *testing.T) {
 	if err := Running(ctx, pid, path, offset, func(int) error { return nil }); !errors.Is(err, context.Canceled) {
 		t.Errorf("it ended with %v", err)
 	}
+	var traced *TracedError
+	if _, err := Stilled(pid, func(*Still) error { return nil }); !errors.As(err, &traced) || !strings.Contains(err.Error(), "frozen") {
+		t.Errorf("what is wrong is not said: %v", err)
+	}
 	write("freezer.state", "THAWED")
 	if err := Running(t.Context(), pid, path, offset, func(int) error { return nil }); err != nil {
 		t.Errorf("after it was thawed: %v", err)
