@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"os"
 	"strconv"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -23,7 +24,7 @@ var ErrEnded = errors.New("the process has ended")
 // *TracedError if the process is traced already. When the context ends a process that is frozen stays traced until it is thawed: none of
 // its threads stops before.
 func Running(ctx context.Context, pid int, path string, offset uint64, held func(tid int) error) error {
-	return unlessStuck(ctx, func(begin func() error) error {
+	return unlessStuck(ctx, pid, func(begin func() error) error {
 		return running(ctx, pid, path, offset, nil, func(tid int, _ uint64) error {
 			if err := begin(); err != nil {
 				return err
@@ -36,7 +37,7 @@ func Running(ctx context.Context, pid int, path string, offset uint64, held func
 // Gated is like Running, but holds a thread only where the gate allows it. held gets the time from
 // which the thread is held, by CLOCK_MONOTONIC in ns.
 func Gated(ctx context.Context, pid int, path string, offset uint64, gate Gate, held func(tid int, since uint64) error) error {
-	return unlessStuck(ctx, func(begin func() error) error {
+	return unlessStuck(ctx, pid, func(begin func() error) error {
 		return running(ctx, pid, path, offset, &gate, func(tid int, since uint64) error {
 			if err := begin(); err != nil {
 				return err
@@ -59,13 +60,18 @@ func onThreadUntil(f func() error) <-chan error {
 // patience is for how long threads are waited for that were asked to stop.
 const patience = time.Second
 
+// abandoned has, for processes that unlessStuck has left, a channel each that is closed when they are let go of.
+var abandoned sync.Map
+
 // unlessStuck calls f on a thread of its own, and returns without it if it goes on for too long after the context has ended: then no thread of
 // the process stops, though each was asked to, because its control group is frozen. f has to call begin before it does what the
 // caller waits for, and to end with its error.
-func unlessStuck(ctx context.Context, f func(begin func() error) error) error {
+func unlessStuck(ctx context.Context, pid int, f func(begin func() error) error) error {
 	const waits, begun, left = 0, 1, 2
 	var state atomic.Int32
+	ended := make(chan struct{})
 	done := onThreadUntil(func() error {
+		defer close(ended)
 		return f(func() error {
 			if !state.CompareAndSwap(waits, begun) {
 				return ctx.Err()
@@ -84,6 +90,7 @@ func unlessStuck(ctx context.Context, f func(begin func() error) error) error {
 	case <-time.After(patience):
 	}
 	if state.CompareAndSwap(waits, left) {
+		abandoned.Store(pid, ended)
 		return ctx.Err()
 	}
 	return <-done

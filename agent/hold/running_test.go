@@ -327,19 +327,28 @@ func state(t *testing.T, pid, tid int) string {
 	return rest[:1]
 }
 
-// A thread of a running program stands at the point, again and again, and is let go of;
-// meanwhile nobody else can hold it, and who tries gets an error that names the tracer.
-func TestRunningIsHeldAndLetGo(t *testing.T) {
+// collecting starts a program that collects its heap again and again, of root's, which ends with the test.
+func collecting(t *testing.T) (exe string, cmd *exec.Cmd) {
+	t.Helper()
 	testprog.NeedRoot(t)
-	exe := testprog.Build(t, "maps", testprog.Options{Threaded: true, NoDebug: true})
-	cmd := exec.CommandContext(t.Context(), exe, "20000", "1000000")
+	exe = testprog.Build(t, "maps", testprog.Options{Threaded: true, NoDebug: true})
+	cmd = exec.CommandContext(t.Context(), exe, "20000", "1000000")
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
-	defer cmd.Wait()
-	defer cmd.Process.Kill()
+	t.Cleanup(func() {
+		_ = cmd.Process.Kill()
+		_ = cmd.Wait() // killed
+	})
+	testprog.WaitExecuted(t, cmd.Process.Pid)
+	return exe, cmd
+}
+
+// A thread of a running program stands at the point, again and again, and is let go of;
+// meanwhile nobody else can hold it, and who tries gets an error that names the tracer.
+func TestRunningIsHeldAndLetGo(t *testing.T) {
+	exe, cmd := collecting(t)
 	pid := cmd.Process.Pid
-	testprog.WaitExecuted(t, pid)
 	path, offset := fmt.Sprintf("/proc/%d/exe", pid), procedure(t, exe, "GarbageCollect")
 	for range 3 {
 		begun := time.Now()
@@ -428,16 +437,8 @@ func seizeAgainAndAgain(pid int) error {
 
 // A process that is frozen, in which no thread stops, is given up when the time is over, and let go of: it runs on when it is thawed.
 func TestFrozen(t *testing.T) {
-	testprog.NeedRoot(t)
-	exe := testprog.Build(t, "maps", testprog.Options{Threaded: true, NoDebug: true})
-	cmd := exec.CommandContext(t.Context(), exe, "20000", "1000000")
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
-	defer cmd.Wait()
-	defer cmd.Process.Kill()
+	exe, cmd := collecting(t)
 	pid := cmd.Process.Pid
-	testprog.WaitExecuted(t, pid)
 	freezer, err := os.MkdirTemp("/sys/fs/cgroup/freezer", "ccagent-test-")
 	if err != nil {
 		testprog.Skip(t, &testprog.UnsupportedError{Need: fmt.Sprintf("the freezer of control groups of version 1 (%v)", err)})

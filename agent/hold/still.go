@@ -61,6 +61,13 @@ const ownPatience = time.Second
 
 // awaitOwn fails if a process is traced, but waits where it is this one that lets go of it.
 func awaitOwn(pid int) error {
+	if ended, is := abandoned.Load(pid); is {
+		select {
+		case <-ended.(chan struct{}):
+			abandoned.CompareAndDelete(pid, ended)
+		case <-time.After(ownPatience):
+		}
+	}
 	for end := time.Now().Add(ownPatience); ; pollStop() {
 		err := untraced(pid)
 		traced := (*TracedError)(nil)
