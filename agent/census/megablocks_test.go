@@ -124,8 +124,8 @@ func TestFilledIsBounded(t *testing.T) {
 	}
 }
 
-// Of megablocks that are read when the program runs, groups that have come to the oldest generation are left out. Where they cannot be told, nothing
-// that was read then is counted.
+// A census reads some megablocks after the program has been let go on. It leaves out the groups of blocks there that were promoted to the oldest
+// generation meanwhile. If it cannot tell which these are, it counts none of the megablocks that it read then.
 func TestNewGroupsAreLeftOut(t *testing.T) {
 	const heapBlocks, first, size = 6, 4, 512
 	m := makeMemory(t, heapBlocks+1) // of which the last has the generations

@@ -1,5 +1,5 @@
-// Package pagecache has the kernel give up what it keeps in memory of files that nobody reads for now. The kernel counts that as memory of whoever
-// has written or read them, until it needs the memory for something else: of a daemon, that writes all the time, it would be ever more.
+// Package pagecache tells the kernel to drop pages of files from its cache when nobody will read the files soon. The kernel charges
+// cached pages to the control group of the process that wrote or read them. A daemon that writes all the time would so be charged more and more.
 package pagecache
 
 import (

@@ -35,8 +35,8 @@ const (
 // Collect has seen collect its heap often enough, and say what it has allocated.
 var Collect = []string{"+RTS", "-s", "-A128k", "-RTS"}
 
-// Flags gives what a kind of program is recorded with. Where GHC interprets one, all but the stacks is its own. However long the program
-// stands for a census, it is made.
+// Flags are the flags of ccagent record for a kind of program. A program that GHC interprets is recorded by CPU time alone: allocation,
+// collections, threads and heap are mostly those of GHC itself. A pause for a census has no limit, so that each census is complete.
 func (k Kind) Flags() []string {
 	if k.Form == ghc.Interpreted {
 		return []string{"-F", "499", "-e", "cpu-clock"}
