@@ -57,7 +57,7 @@ func recordKinds(t *testing.T, files hwtest.Initramfs, compiler string) (jobs []
 		if o.Dynamic {
 			addLibraries(t, files, filepath.Join(fetched(t), "ghc-arm64"), exe)
 		}
-		program := append([]string{"/bin/" + k.Name(), programlogs.Cells, programlogs.Rounds, "600000"}, programlogs.Collect...)
+		program := append([]string{"/bin/" + k.Name(), programlogs.Cells, programlogs.Rounds, "3000000"}, programlogs.Collect...)
 		jobs = append(jobs, record(k.Name(), k.Flags(), program...))
 	}
 	return jobs
