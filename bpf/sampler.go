@@ -260,6 +260,8 @@ func (s *Sampler) program(name string, event int, adapt adapt) (*ebpf.Program, e
 		samplerMapBehind:        s.maps.Behind,
 		samplerMapAttempts:      s.maps.Attempts,
 
+		samplerMapConstructionSites:   s.maps.ConstructionSites,
+		samplerMapConstructionControl: s.maps.ConstructionControl,
 		samplerMapTransactionSpent:    s.maps.TransactionSpent,
 		samplerMapTransactionControl:  s.maps.TransactionControl,
 		samplerMapTransactionAccounts: s.maps.TransactionAccounts,

@@ -87,6 +87,27 @@ const (
 	samplerCcsWhyCCS_TOO_DEEP    samplerCcsWhy = 3
 )
 
+type samplerConstructionKey struct {
+	_      structs.HostLayout
+	Cookie uint64
+	Caller uint64
+}
+
+type samplerConstructionSite struct {
+	_     structs.HostLayout
+	Made  uint64
+	Next  uint64
+	Round uint64
+	Drawn uint64
+}
+
+type samplerConstructionWindow struct {
+	_     structs.HostLayout
+	Open  uint64
+	Round uint64
+	Draws uint64
+}
+
 type samplerEndedThread struct {
 	_   structs.HostLayout
 	Pid uint32
@@ -498,6 +519,8 @@ const (
 	samplerMapAtAllocation           = "at_allocation"
 	samplerMapAttempts               = "attempts"
 	samplerMapBehind                 = "behind"
+	samplerMapConstructionControl    = "construction_control"
+	samplerMapConstructionSites      = "construction_sites"
 	samplerMapEndedThreads           = "ended_threads"
 	samplerMapLabels                 = "labels"
 	samplerMapLayouts                = "layouts"
@@ -519,6 +542,7 @@ const (
 	samplerMapWalks                  = "walks"
 	samplerProgOnAllocation          = "on_allocation"
 	samplerProgOnBlockFull           = "on_block_full"
+	samplerProgOnConstruction        = "on_construction"
 	samplerProgOnEvent               = "on_event"
 	samplerProgOnExit                = "on_exit"
 	samplerProgOnFork                = "on_fork"
@@ -536,6 +560,9 @@ const (
 	samplerVarEmitAllocSite          = "emit_alloc_site"
 	samplerVarEmitCcsRecord          = "emit_ccs_record"
 	samplerVarEmitCcsWhy             = "emit_ccs_why"
+	samplerVarEmitConstructionKey    = "emit_construction_key"
+	samplerVarEmitConstructionSite   = "emit_construction_site"
+	samplerVarEmitConstructionWindow = "emit_construction_window"
 	samplerVarEmitFrameKind          = "emit_frame_kind"
 	samplerVarEmitRecordType         = "emit_record_type"
 	samplerVarEmitSampleFlags        = "emit_sample_flags"
@@ -604,20 +631,21 @@ type samplerSpecs struct {
 //
 // It can be passed ebpf.CollectionSpec.Assign.
 type samplerProgramSpecs struct {
-	OnAllocation  *ebpf.ProgramSpec `ebpf:"on_allocation"`
-	OnBlockFull   *ebpf.ProgramSpec `ebpf:"on_block_full"`
-	OnEvent       *ebpf.ProgramSpec `ebpf:"on_event"`
-	OnExit        *ebpf.ProgramSpec `ebpf:"on_exit"`
-	OnFork        *ebpf.ProgramSpec `ebpf:"on_fork"`
-	OnFree        *ebpf.ProgramSpec `ebpf:"on_free"`
-	OnLargeObject *ebpf.ProgramSpec `ebpf:"on_large_object"`
-	OnNurseryFull *ebpf.ProgramSpec `ebpf:"on_nursery_full"`
-	OnProgramEnd  *ebpf.ProgramSpec `ebpf:"on_program_end"`
-	OnShutdown    *ebpf.ProgramSpec `ebpf:"on_shutdown"`
-	OnSwitch      *ebpf.ProgramSpec `ebpf:"on_switch"`
-	OnThread      *ebpf.ProgramSpec `ebpf:"on_thread"`
-	OnTick        *ebpf.ProgramSpec `ebpf:"on_tick"`
-	OnTransaction *ebpf.ProgramSpec `ebpf:"on_transaction"`
+	OnAllocation   *ebpf.ProgramSpec `ebpf:"on_allocation"`
+	OnBlockFull    *ebpf.ProgramSpec `ebpf:"on_block_full"`
+	OnConstruction *ebpf.ProgramSpec `ebpf:"on_construction"`
+	OnEvent        *ebpf.ProgramSpec `ebpf:"on_event"`
+	OnExit         *ebpf.ProgramSpec `ebpf:"on_exit"`
+	OnFork         *ebpf.ProgramSpec `ebpf:"on_fork"`
+	OnFree         *ebpf.ProgramSpec `ebpf:"on_free"`
+	OnLargeObject  *ebpf.ProgramSpec `ebpf:"on_large_object"`
+	OnNurseryFull  *ebpf.ProgramSpec `ebpf:"on_nursery_full"`
+	OnProgramEnd   *ebpf.ProgramSpec `ebpf:"on_program_end"`
+	OnShutdown     *ebpf.ProgramSpec `ebpf:"on_shutdown"`
+	OnSwitch       *ebpf.ProgramSpec `ebpf:"on_switch"`
+	OnThread       *ebpf.ProgramSpec `ebpf:"on_thread"`
+	OnTick         *ebpf.ProgramSpec `ebpf:"on_tick"`
+	OnTransaction  *ebpf.ProgramSpec `ebpf:"on_transaction"`
 }
 
 // samplerMapSpecs contains maps before they are loaded into the kernel.
@@ -628,6 +656,8 @@ type samplerMapSpecs struct {
 	AtAllocation        *ebpf.MapSpec `ebpf:"at_allocation"`
 	Attempts            *ebpf.MapSpec `ebpf:"attempts"`
 	Behind              *ebpf.MapSpec `ebpf:"behind"`
+	ConstructionControl *ebpf.MapSpec `ebpf:"construction_control"`
+	ConstructionSites   *ebpf.MapSpec `ebpf:"construction_sites"`
 	EndedThreads        *ebpf.MapSpec `ebpf:"ended_threads"`
 	Labels              *ebpf.MapSpec `ebpf:"labels"`
 	Layouts             *ebpf.MapSpec `ebpf:"layouts"`
@@ -658,6 +688,9 @@ type samplerVariableSpecs struct {
 	EmitAllocSite          *ebpf.VariableSpec `ebpf:"emit_alloc_site"`
 	EmitCcsRecord          *ebpf.VariableSpec `ebpf:"emit_ccs_record"`
 	EmitCcsWhy             *ebpf.VariableSpec `ebpf:"emit_ccs_why"`
+	EmitConstructionKey    *ebpf.VariableSpec `ebpf:"emit_construction_key"`
+	EmitConstructionSite   *ebpf.VariableSpec `ebpf:"emit_construction_site"`
+	EmitConstructionWindow *ebpf.VariableSpec `ebpf:"emit_construction_window"`
 	EmitFrameKind          *ebpf.VariableSpec `ebpf:"emit_frame_kind"`
 	EmitRecordType         *ebpf.VariableSpec `ebpf:"emit_record_type"`
 	EmitSampleFlags        *ebpf.VariableSpec `ebpf:"emit_sample_flags"`
@@ -708,6 +741,8 @@ type samplerMaps struct {
 	AtAllocation        *ebpf.Map `ebpf:"at_allocation"`
 	Attempts            *ebpf.Map `ebpf:"attempts"`
 	Behind              *ebpf.Map `ebpf:"behind"`
+	ConstructionControl *ebpf.Map `ebpf:"construction_control"`
+	ConstructionSites   *ebpf.Map `ebpf:"construction_sites"`
 	EndedThreads        *ebpf.Map `ebpf:"ended_threads"`
 	Labels              *ebpf.Map `ebpf:"labels"`
 	Layouts             *ebpf.Map `ebpf:"layouts"`
@@ -735,6 +770,8 @@ func (m *samplerMaps) Close() error {
 		m.AtAllocation,
 		m.Attempts,
 		m.Behind,
+		m.ConstructionControl,
+		m.ConstructionSites,
 		m.EndedThreads,
 		m.Labels,
 		m.Layouts,
@@ -766,6 +803,9 @@ type samplerVariables struct {
 	EmitAllocSite          *ebpf.Variable `ebpf:"emit_alloc_site"`
 	EmitCcsRecord          *ebpf.Variable `ebpf:"emit_ccs_record"`
 	EmitCcsWhy             *ebpf.Variable `ebpf:"emit_ccs_why"`
+	EmitConstructionKey    *ebpf.Variable `ebpf:"emit_construction_key"`
+	EmitConstructionSite   *ebpf.Variable `ebpf:"emit_construction_site"`
+	EmitConstructionWindow *ebpf.Variable `ebpf:"emit_construction_window"`
 	EmitFrameKind          *ebpf.Variable `ebpf:"emit_frame_kind"`
 	EmitRecordType         *ebpf.Variable `ebpf:"emit_record_type"`
 	EmitSampleFlags        *ebpf.Variable `ebpf:"emit_sample_flags"`
@@ -796,26 +836,28 @@ type samplerVariables struct {
 //
 // It can be passed to loadSamplerObjects or ebpf.CollectionSpec.LoadAndAssign.
 type samplerPrograms struct {
-	OnAllocation  *ebpf.Program `ebpf:"on_allocation"`
-	OnBlockFull   *ebpf.Program `ebpf:"on_block_full"`
-	OnEvent       *ebpf.Program `ebpf:"on_event"`
-	OnExit        *ebpf.Program `ebpf:"on_exit"`
-	OnFork        *ebpf.Program `ebpf:"on_fork"`
-	OnFree        *ebpf.Program `ebpf:"on_free"`
-	OnLargeObject *ebpf.Program `ebpf:"on_large_object"`
-	OnNurseryFull *ebpf.Program `ebpf:"on_nursery_full"`
-	OnProgramEnd  *ebpf.Program `ebpf:"on_program_end"`
-	OnShutdown    *ebpf.Program `ebpf:"on_shutdown"`
-	OnSwitch      *ebpf.Program `ebpf:"on_switch"`
-	OnThread      *ebpf.Program `ebpf:"on_thread"`
-	OnTick        *ebpf.Program `ebpf:"on_tick"`
-	OnTransaction *ebpf.Program `ebpf:"on_transaction"`
+	OnAllocation   *ebpf.Program `ebpf:"on_allocation"`
+	OnBlockFull    *ebpf.Program `ebpf:"on_block_full"`
+	OnConstruction *ebpf.Program `ebpf:"on_construction"`
+	OnEvent        *ebpf.Program `ebpf:"on_event"`
+	OnExit         *ebpf.Program `ebpf:"on_exit"`
+	OnFork         *ebpf.Program `ebpf:"on_fork"`
+	OnFree         *ebpf.Program `ebpf:"on_free"`
+	OnLargeObject  *ebpf.Program `ebpf:"on_large_object"`
+	OnNurseryFull  *ebpf.Program `ebpf:"on_nursery_full"`
+	OnProgramEnd   *ebpf.Program `ebpf:"on_program_end"`
+	OnShutdown     *ebpf.Program `ebpf:"on_shutdown"`
+	OnSwitch       *ebpf.Program `ebpf:"on_switch"`
+	OnThread       *ebpf.Program `ebpf:"on_thread"`
+	OnTick         *ebpf.Program `ebpf:"on_tick"`
+	OnTransaction  *ebpf.Program `ebpf:"on_transaction"`
 }
 
 func (p *samplerPrograms) Close() error {
 	return _SamplerClose(
 		p.OnAllocation,
 		p.OnBlockFull,
+		p.OnConstruction,
 		p.OnEvent,
 		p.OnExit,
 		p.OnFork,

@@ -141,6 +141,8 @@ const (
 	// Ids from 1060 on are those of transactions.
 	IDTransactionWindow    = 1060
 	IDTransactionVariables = 1061
+	// Choices of functional-logic programs.
+	IDSearchWindow = 1064
 	// Those of a series of censuses of the heap.
 	IDHeapCensus = 1070
 	IDHeapSeries = 1071

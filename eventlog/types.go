@@ -207,6 +207,7 @@ var kinds = []kind{
 	own[OSThread]("os thread"),
 	own[TransactionWindow]("window of transactions"),
 	own[TransactionVariables]("variables of a transaction"),
+	own[SearchWindow]("window of search"),
 	own[HeapGraph]("heap graph"),
 	own[HeapBand]("heap band"),
 	own[HeapRoot]("heap root"),

@@ -20,9 +20,9 @@ type searchCode struct {
 
 // withCurryNames returns a log with the names of a Curry program's code as Curry has them, and what
 // of it is search. The log itself if it has no such program: one with code of a module Curry_… and
-// of the run-time system.
+// of the run-time system, or in which the agent has found constructors of KiCS2's.
 func withCurryNames(l *columns.Log) (*columns.Log, searchCode) {
-	generated, runtime := map[string]*columns.Binding{}, false // by Curry's name of the module
+	generated, runtime := map[string]*columns.Binding{}, l.Search.Windows > 0 // by Curry's name of the module
 	for i := range l.Symbols.Bindings {
 		b := &l.Symbols.Bindings[i]
 		if module, is := curry.Module(b.Module); is {

@@ -57,3 +57,37 @@ func (s *Selection) Makers() []Maker {
 	})
 	return out
 }
+
+// Certain says of each of the makers of an event whose leaves are constructors' info tables whether its number is as exact as those of places: whether
+// no place has values for it and for others too. Behind its leaf a stack has the place, and then the caller, by which values of
+// constructors' own functions and methods are counted apart.
+func (s *Selection) Certain(makers []Maker) []bool {
+	p := s.Profile
+	type counted struct{ constructor, place, caller uint32 }
+	of := map[counted]int{}
+	certain := make([]bool, len(makers))
+	for i := range certain {
+		certain[i] = true
+	}
+	for i, m := range makers {
+		for _, site := range m.Sites {
+			var k counted
+			n := p.Sites[site].Node
+			k.constructor = p.Nodes.Place[n]
+			if n = p.Nodes.Parent[n]; n != 0 {
+				k.place = p.Nodes.Place[n]
+				n = p.Nodes.Parent[n]
+			}
+			if b := (&costTable{p: p}).code(p.Nodes.Parent[p.Sites[site].Node]); n != 0 && b != 0 {
+				if _, _, alone := curry.Makes(p.Symbols.Bindings[b].Name); alone {
+					k.caller = p.Nodes.Place[n]
+				}
+			}
+			if other, known := of[k]; known && other != i {
+				certain[i], certain[other] = false, false
+			}
+			of[k] = i
+		}
+	}
+	return certain
+}

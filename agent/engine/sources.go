@@ -9,6 +9,7 @@ import (
 	"ccagent/agent/nursery"
 	"ccagent/agent/offcpu"
 	"ccagent/agent/rts"
+	"ccagent/agent/search"
 	"ccagent/agent/series"
 	"ccagent/agent/source"
 	"ccagent/agent/stm"
@@ -32,6 +33,7 @@ func Kinds() []source.Kind {
 		offcpu.Kind(),
 		blocked.Kind(),
 		stm.Kind(),
+		search.Kind(),
 		duplicated.Kind(),
 		ticky.Kind(),
 		ccs.Kind(),

@@ -18,7 +18,9 @@ const (
 	NurseryPart = 0.05
 	// STMPart is that of probes at transactions; where there are some, sampled events have as much less.
 	STMPart = 0.2
-	RTSPart = 0.1
+	// SearchPart is that of probes at choices of functional-logic programs, likewise.
+	SearchPart = 0.2
+	RTSPart    = 0.1
 	// HeapPart is that of censuses of the heap, if they are asked for; the others divide the rest.
 	HeapPart = 0.3
 )
@@ -39,8 +41,10 @@ type Budget struct {
 
 	heap  float64 // the part that censuses of the heap have
 	spare spare
-	stm   bool    // transactions are measured
-	all   *shared // what all measuring but censuses of the heap may cost; nil until a bucket is asked for
+	stm   bool // transactions are measured
+	// search is set if choices of functional-logic programs are counted.
+	search bool
+	all    *shared // what all measuring but censuses of the heap may cost; nil until a bucket is asked for
 	// alloc and rts are the buckets of all processes, where each has a budget of its own.
 	alloc, rts *shared
 	within     *Budget // of all processes; nil if this is that
@@ -130,6 +134,9 @@ func (b *Budget) Sampling() *Sampling {
 	if b.stm {
 		part -= STMPart
 	}
+	if b.search {
+		part -= SearchPart
+	}
 	s := newSampling(b.part(part))
 	s.bucket.excess, s.bucket.charged = &b.spare, b.whole()
 	return s
@@ -170,6 +177,14 @@ func (b *Budget) STM() *Bucket {
 	b.stm = true
 	rate := b.part(STMPart)
 	return b.leaving(Terms{Rate: rate, Depth: rate * burst, Level: rate * burst / 4})
+}
+
+// Search is the bucket of probes at choices of functional-logic programs; it fills with the target's CPU time. It is asked for before
+// Sampling.
+func (b *Budget) Search() *Bucket {
+	b.search = true
+	rate := b.part(SearchPart)
+	return b.leaving(Terms{Rate: rate, Depth: rate * burst, Level: rate * burst / 4, Loan: allocLoan * b.Asked / Default, Term: settled})
 }
 
 // ownRTSPart is RTSPart where each process has a budget of its own: neither nurseries nor, as a

@@ -198,6 +198,14 @@ func (mod *Module) RTSSymbols() (*rtsites.Symbols, error) {
 	return mod.symbols, mod.symbolsErr
 }
 
+// ELF returns the module's file, or why it could not be read.
+func (mod *Module) ELF() (*elffile.File, error) {
+	if mod.elf == nil {
+		return nil, fmt.Errorf("examine module %s: %w", mod.Path, mod.Problem)
+	}
+	return mod.elf, nil
+}
+
 // FileOffset returns the file offset of a module address.
 func (mod *Module) FileOffset(addr uint64) (uint64, bool) {
 	for _, s := range mod.Segments {

@@ -289,6 +289,31 @@ struct transaction_account {
 	u64 round, drawn;	       // attempts that were sampled in a round
 };
 
+// In the cookie of a probe at a place that makes a constructor's values the place's number stands below the process image's. Places in functions
+// that do nothing else are marked: the frame on top of the stack is their caller's.
+#define CONSTRUCTION_INCARNATION_SHIFT 32
+#define CONSTRUCTION_BY_CALLER (1ULL << 31)
+
+// construction_window says whether values are counted; set by user space.
+struct construction_window {
+	u64 open;  // not 0 if they are
+	u64 round; // number of the turn in which samples are counted
+	u64 draws; // samples of a place in a turn after which one is taken half as often
+};
+
+// construction_key is who makes values: a place by its probe's cookie, and the return address on top of the stack at those that are counted by
+// caller; 0 at others.
+struct construction_key {
+	u64 cookie, caller;
+};
+
+// construction_site counts the values that one place of a process image has made, for one caller.
+struct construction_site {
+	u64 made;
+	u64 next; // the number of the next one that is sampled, in the same round
+	u64 round, drawn; // samples in a round
+};
+
 #define MAX_EVENTS 64
 #define NO_EVENT 0xffff
 

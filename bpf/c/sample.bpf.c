@@ -2,11 +2,12 @@
 // The programs that sample. on_event runs at every overflow of a sampled event, in the interrupt, and on_tick
 // (tick.h) at the kernel's tick; those in alloc_probes.h run where the target allocates, on_switch
 // (offcpu.h) where a CPU switches threads, on_transaction (transactions.h) where attempts of transactions
-// end, and on_shutdown (shutdown.h) when a program ends. Each run that samples sends one record to user space.
+// end, on_construction (constructions.h) where values of constructors are made, and on_shutdown (shutdown.h) when a program ends. Each run that samples sends one record to user space.
 
 #include "sample.h" // first: it says how the walker reads memory and maps
 
 #include "alloc_probes.h"
+#include "constructions.h"
 #include "offcpu.h"
 #include "shutdown.h"
 #include "take.h"
@@ -28,6 +29,9 @@ const struct thread_time *emit_thread_time __attribute__((unused));
 const enum transaction_end *emit_transaction_end __attribute__((unused));
 const struct transaction_window *emit_transaction_window __attribute__((unused));
 const struct transaction_account *emit_transaction_account __attribute__((unused));
+const struct construction_window *emit_construction_window __attribute__((unused));
+const struct construction_key *emit_construction_key __attribute__((unused));
+const struct construction_site *emit_construction_site __attribute__((unused));
 const enum thunk_state *emit_thunk_state __attribute__((unused));
 const struct unwind_row *emit_unwind_row __attribute__((unused));
 const struct unwind_bucket *emit_unwind_bucket __attribute__((unused));

@@ -195,6 +195,8 @@ func (b *builder) add(rec *eventlog.Record) {
 		b.nurseries.closure(ev, &b.stacks.nodes)
 	case *eventlog.TransactionWindow:
 		p.Transactions.Add(ev)
+	case *eventlog.SearchWindow:
+		p.Search.add(ev)
 	case *eventlog.TransactionVariables:
 		b.attempt(ev)
 	case *eventlog.NurseryBlock:

@@ -53,6 +53,8 @@ type Log struct {
 	Nurseries  Nurseries
 	// Transactions are the attempts to run transactions that were counted.
 	Transactions transactions.Totals
+	// Search says how choices, guards and failures were counted.
+	Search SearchCounts
 	// Attempts are sampled attempts with their variables. Their nodes are indices in Nodes.
 	Attempts   []eventlog.TransactionVariables
 	Dumps      []Dump

@@ -49,7 +49,7 @@ func (p *Log) soFar() *Log {
 		RTS: p.RTS, RTSLog: p.RTSLog.soFar(),
 		HeapProfiles: heapSoFar(p.HeapProfiles), InfoTables: slices.Clone(p.InfoTables), Ticky: slices.Clone(p.Ticky),
 		nsamples: p.nsamples, Chunks: slices.Clone(p.Chunks), Totals: p.Totals,
-		Symbols: p.Symbols.soFar(), Nurseries: p.Nurseries.soFar(), Transactions: p.Transactions, Attempts: slices.Clip(p.Attempts), Dumps: slices.Clone(p.Dumps), HeapGraphs: slices.Clone(p.HeapGraphs),
+		Symbols: p.Symbols.soFar(), Nurseries: p.Nurseries.soFar(), Transactions: p.Transactions, Search: p.Search, Attempts: slices.Clip(p.Attempts), Dumps: slices.Clone(p.Dumps), HeapGraphs: slices.Clone(p.HeapGraphs),
 		Footprints: slices.Clone(p.Footprints), HeapSeries: slices.Clone(p.HeapSeries),
 	}
 }

@@ -68,6 +68,8 @@ func (p place) event(rec *eventlog.Record) bool {
 		ev.PID += p.pids
 	case *eventlog.NurseryBlock:
 		ev.PID += p.pids
+	case *eventlog.SearchWindow:
+		ev.PID += p.pids
 	case *eventlog.TransactionWindow:
 		ev.PID += p.pids
 	case *eventlog.TransactionVariables:

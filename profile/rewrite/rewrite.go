@@ -341,7 +341,7 @@ func (c *copier) record(rec *eventlog.Record) error {
 		}
 		ev.Node = c.nodes.of(ev.Node)
 		return c.put(time, rec.Cap, ev)
-	case *eventlog.TransactionWindow:
+	case *eventlog.TransactionWindow, *eventlog.SearchWindow:
 		if c.within(time) {
 			return c.put(time, rec.Cap, ev)
 		}

@@ -97,6 +97,13 @@ func (r KindsReport) Text(w io.Writer, o printer.Options) error {
 
 // nonDeterminism prints how many choices, guards and failures a functional-logic program made.
 func (p out) nonDeterminism(s, bytes *profile.Selection) {
+	counts := closures.CountsOf(s)
+	if counts != nil {
+		p.counted(counts)
+	}
+	if counts != nil && counts.Exact {
+		return
+	}
 	made := nonDeterminism(s, bytes)
 	if len(made) == 0 {
 		p.Note("no block of the nursery has a choice, guard or failure: record with -e alloc, for longer")
@@ -116,6 +123,47 @@ func (p out) nonDeterminism(s, bytes *profile.Selection) {
 		}
 	}
 	p.makers(s, bytes)
+}
+
+// counted prints what probes counted where such values are made.
+func (p out) counted(c *closures.Counts) {
+	p.Line("")
+	part := 1.0
+	if c.StandsNs > 0 {
+		part = float64(min(c.LengthNs, c.StandsNs)) / float64(c.StandsNs)
+	}
+	switch {
+	case c.Exact:
+		p.Line(p.Bold("counted by probes (-e search): choices (N), variables and their bindings (B), failures that were made: exact"))
+	case part < 1:
+		p.Line(p.Bold(fmt.Sprintf("counted by probes (-e search) in %s of the CPU time, then that was too dear: --max-overhead 0 counts all", format.Percent(part))))
+	default:
+		p.Line(p.Bold("counted by probes (-e search)"))
+	}
+	if c.Unknown > 0 {
+		p.Note("%s of the code may make more: its instructions are not known", format.Plural(uint64(c.Unknown), "place"))
+	}
+	p.Line(p.Bold("      count  constructor"))
+	for i := range c.ByType {
+		p.Line(fmt.Sprintf("%11s  ", format.Count(uint64(c.ByType[i].Count))), printer.Fit(c.ByType[i].Constructor, 0))
+	}
+	p.Note("a choice, guard or failure is made once, and once more by each function that moves it from an argument to its result; constants of the program are not made")
+	p.Line("")
+	p.Line(p.Bold("by the function that made them, or called for them"))
+	p.Line(p.Bold("      count      95 % interval  known     constructor"))
+	n := p.Rows(len(c.ByFunction), costRows)
+	for i := range c.ByFunction[:n] {
+		m := &c.ByFunction[i]
+		text := fmt.Sprintf("%11s  %20s", format.Count(uint64(m.Count)), "")
+		if m.Low < m.High {
+			text = countOf(m.Count, m.Low, m.High)
+		}
+		p.Line(text, " ", fmt.Sprintf("%-9s", m.Known), " ", printer.Fit(m.Constructor, 0), "  for ", printer.Fit(cmp.Or(m.Name, "(no function of the program)"), 0))
+	}
+	if rest := len(c.ByFunction) - n; rest > 0 {
+		p.Line(p.Faint(fmt.Sprintf("%s more: --top 0 prints all", format.Plural(uint64(rest), "row"))))
+	}
+	p.Note("exact: each was counted in the function's own code, or has a sample with its stack; sampled: a sampled share of an exact number")
 }
 
 // countOf prints a number of objects with its interval.
@@ -217,7 +265,7 @@ type madeJSON struct {
 	Low         float64 `json:"low"`
 	High        float64 `json:"high"`
 	Known       string  `json:"known"`
-	// Counted is exact; null unless the program was compiled with -ticky.
+	// Counted is exact; null unless the program was compiled with -ticky, or probes counted all.
 	Counted *uint64 `json:"counted"`
 }
 
@@ -251,10 +299,16 @@ func constructors(s *profile.Selection) []closures.Row {
 
 // nonDeterminism estimates how many values were made of each constructor that search has, most first.
 func nonDeterminism(s, bytes *profile.Selection) []madeJSON {
+	var out []madeJSON
+	if c := closures.CountsOf(s); c != nil && c.Exact {
+		for _, m := range c.ByType {
+			out = append(out, madeJSON{m.Constructor, m.Count, m.Low, m.High, string(m.Known), printer.Known(uint64(m.Count))})
+		}
+		return out
+	}
 	if bytes = allocation(s, bytes); bytes == nil {
 		return nil
 	}
-	var out []madeJSON
 	rows := constructors(s)
 	for i := range rows {
 		r := &rows[i]
@@ -268,11 +322,14 @@ func nonDeterminism(s, bytes *profile.Selection) []madeJSON {
 
 // makers divides them among the functions that they were made for, most first.
 func makers(s, bytes *profile.Selection) []makerJSON {
-	if bytes = allocation(s, bytes); bytes == nil {
-		return nil
+	var rows []closures.Made
+	if c := closures.CountsOf(s); c != nil && c.Exact {
+		rows = c.ByFunction
+	} else if bytes = allocation(s, bytes); bytes != nil {
+		rows = closures.ByFunction(constructors(s), bytes)
 	}
 	var out []makerJSON
-	for _, m := range closures.ByFunction(constructors(s), bytes) {
+	for _, m := range rows {
 		out = append(out, makerJSON{m.Constructor, printer.Known(m.Name), printer.Known(m.Module), printer.Known(m.Package), m.Count, m.Low, m.High, m.Effective, string(m.Known)})
 	}
 	return out

@@ -1,0 +1,125 @@
+package search
+
+import (
+	"errors"
+	"time"
+
+	"ccagent/agent/source"
+	"ccagent/eventlog"
+	"ccagent/perf"
+)
+
+// duty keeps the probes within their budget: they are in place until they have cost more, and not put in again. (A window of
+// a millisecond would cost ten: the kernel takes 20 to 50 µs for each place to put a probe in, and as much to take it out, in which the
+// others are hit.) CPU times are those of the target, ns.
+type duty struct {
+	watching bool
+	over     bool   // the budget was spent, or the capture ends
+	countsAt uint64 // CPU time from which on what is counted is not in the log yet
+	endedAt  uint64 // CPU time up to which there were probes
+	hitRate  float64
+	ran      uint64
+	ranAt    uint64 // CLOCK_MONOTONIC, ns
+}
+
+const (
+	// stepped is how much more a hit costs than one whose instruction the kernel emulates: it executes those that write to memory apart, and
+	// is entered once more.
+	stepped  = 2
+	fastPace = 2 * time.Millisecond
+	slowPace = 50 * time.Millisecond
+	// startPeriod is for how long it is not known how many hits there are.
+	startPeriod = 100 * time.Millisecond
+)
+
+// draws is how many samples of a place are taken in a row, about each second.
+func (s *search) draws() uint64 {
+	if s.bucket.Unlimited() {
+		return 1 << 14
+	}
+	return 256
+}
+
+// Pace returns the time to the next Throttle.
+func (s *search) Pace(since time.Duration) time.Duration {
+	switch {
+	case s.bucket.Unlimited() || !s.watching || len(s.images) == 0:
+		return source.Never
+	case since < startPeriod || s.hitRate*stepped*s.host.Budget.Costs.Trap()/1e9 > s.bucket.Rate():
+		return fastPace
+	}
+	return slowPace
+}
+
+// Throttle charges what the probes have cost to the bucket, and takes them out when that is spent.
+func (s *search) Throttle(u source.Use) error {
+	if s.program == nil || s.over {
+		return nil
+	}
+	spent := u.Cost.Probes.Ns + u.Cost.ProbeNs
+	s.bucket.Pass(float64(u.Target-min(s.target, u.Target)), float64(int64(spent-s.charged))+u.Handling)
+	s.charged, s.target = spent, u.Target
+	if took := u.Time - min(u.Time, s.ranAt); took > 0 {
+		s.hitRate = (s.hitRate + float64(u.Cost.Probes.Runs-s.ran)/(float64(took)/1e9)) / 2
+	}
+	s.ran, s.ranAt = u.Cost.Probes.Runs, u.Time
+	if !s.watching || s.bucket.Unlimited() || s.bucket.Level() >= 0 {
+		return nil
+	}
+	s.warn("event " + name + " counted until its probes had cost more than --max-overhead allows: --max-overhead 0 counts all")
+	return s.end()
+}
+
+// end takes the probes out, and writes what they have counted.
+func (s *search) end() error {
+	s.over = true
+	if !s.watching {
+		return nil
+	}
+	err := s.host.Walker.ControlConstructions(false, s.round, s.draws())
+	if err == nil {
+		err = s.host.Drain()
+	}
+	err = errors.Join(err, s.stretch())
+	s.watching, s.endedAt = false, s.host.TargetCPU()
+	for _, si := range s.images {
+		s.remove(si)
+	}
+	return err
+}
+
+// stretch writes what was counted since the last time.
+func (s *search) stretch() error {
+	if !s.watching {
+		return nil
+	}
+	var err error
+	here := s.host.TargetCPU()
+	length := here - min(here, s.countsAt)
+	s.countsAt = max(s.countsAt, here)
+	for _, si := range s.inOrder() {
+		err = errors.Join(err, s.settle(si), s.emit(si, eventlog.SearchWindow{LengthNs: length, StandsNs: length}))
+	}
+	s.round++
+	return errors.Join(err, s.host.Walker.ControlConstructions(true, s.round, s.draws()))
+}
+
+// emit writes what an image has made in a stretch.
+func (s *search) emit(si *image, e eventlog.SearchWindow) error {
+	e.PID, e.Places, e.Unknown, e.Made, e.Sampled = si.im.PID, uint32(len(si.places)), uint32(si.unknown), si.made, si.sampled
+	si.made, si.sampled = 0, 0
+	return si.im.Log.Emit(perf.Monotonic(), &e)
+}
+
+// rest writes for what CPU time nothing was counted after the probes were taken out.
+func (s *search) rest() (err error) {
+	here := s.host.TargetCPU()
+	if s.watching || here <= s.endedAt || s.endedAt == 0 {
+		return nil
+	}
+	for _, si := range s.inOrder() {
+		err = errors.Join(err, s.emit(si, eventlog.SearchWindow{StandsNs: here - s.endedAt}))
+	}
+	s.endedAt = here
+	return err
+}
