@@ -55,7 +55,7 @@ type HeapSummary struct {
 }
 
 // atRest is what a log says of a census between collections.
-const atRest = "the program made no major collection while one was waited for, and was stopped where it was: what it does not use any more is counted as well, until it is collected"
+const atRest = "the program made no major collection while one was waited for, and was counted where it was: what it does not use any more is counted as well, until it is collected"
 
 // errNoHaskell is returned for a process whose heap is no Haskell program's.
 var errNoHaskell = errors.New("it runs no Haskell program compiled by GHC")

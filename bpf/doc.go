@@ -12,3 +12,4 @@ package bpf
 //go:generate go tool bpf2go -cc clang -strip llvm-strip -target amd64,arm64 -go-package bpf -type nursery_layout -type nursery_counts -type block_record nursery c/nursery.bpf.c -- -O2 -mcpu=v3 -Wall -Wextra -Wno-unused-parameter -Werror
 //go:generate go tool bpf2go -cc clang -strip llvm-strip -target amd64,arm64 -go-package bpf -type hold_state hold c/hold.bpf.c -- -O2 -mcpu=v3 -Wall -Wextra -Wno-unused-parameter -Werror
 //go:generate go tool bpf2go -cc clang -strip llvm-strip -target amd64,arm64 -go-package bpf -type leader_wish -type leader_state -type leader_record leader c/leader.bpf.c -- -O2 -mcpu=v3 -Wall -Wextra -Wno-unused-parameter -Werror
+//go:generate go tool bpf2go -cc clang -strip llvm-strip -target amd64,arm64 -go-package bpf -type thread_registers registers c/registers.bpf.c -- -O2 -mcpu=v3 -Wall -Wextra -Wno-unused-parameter -Werror

@@ -23,7 +23,7 @@ var processed = regexp.MustCompile(`processed (\d+) insns`)
 // The verifier accepts every program within the budget.
 func TestVerifierCost(t *testing.T) {
 	testprog.NeedRoot(t)
-	for _, load := range []func() (*ebpf.CollectionSpec, error){loadSampler, loadNursery, loadTimeline} {
+	for _, load := range []func() (*ebpf.CollectionSpec, error){loadSampler, loadNursery, loadTimeline, loadRegisters} {
 		spec, err := load()
 		if err != nil {
 			t.Fatal(err)

@@ -61,7 +61,7 @@ const (
 	HeapMissCollected          // the heap was collected again before it was copied
 	HeapMissPause              // the process would have stood longer than is allowed
 	HeapMissTraced             // another process traces it
-	HeapMissStopped            // a signal had stopped it
+	HeapMissStopped            // a signal had stopped it, or its control group was frozen
 	HeapMissOdd                // what was read contradicts what the run-time system says of it
 	HeapMissEnded              // the process ended, or executed another program, meanwhile
 	HeapMisses                 // how many reasons there are
@@ -96,7 +96,7 @@ var missText = [HeapMisses]string{
 	HeapMissCollected: "the heap was collected again before it was copied: a longer --max-pause helps",
 	HeapMissPause:     "the program would have stood longer than --max-pause allows",
 	HeapMissTraced:    "another process traces the program",
-	HeapMissStopped:   "a signal had stopped the program",
+	HeapMissStopped:   "a signal had stopped the program, or it was frozen",
 	HeapMissOdd:       "what was read contradicts what the run-time system says of its heap",
 	HeapMissEnded:     "the program ended, or executed another one",
 }

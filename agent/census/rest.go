@@ -17,7 +17,7 @@ import (
 
 // ErrBusy is returned where a collection may have been under way whenever the program was stopped, or
 // not all of its threads stopped in time.
-var ErrBusy = errors.New("the program could not be stopped where no collection is under way: it runs C code for the run-time system, is stopped itself (kill -CONT), or is frozen (thaw its control group)")
+var ErrBusy = errors.New("the program could not be stopped where no collection is under way: it runs C code for the run-time system, is stopped itself (kill -CONT), or is frozen in the middle of one (thaw its control group)")
 
 // restTries is how often a program is stopped for a census at rest, and restPause how long it runs
 // between.
@@ -39,7 +39,7 @@ func tried(ctx context.Context, take func() (*Census, error)) (c *Census, err er
 		if ctx.Err() != nil {
 			return nil, ctx.Err()
 		}
-		if c, err = take(); !errors.Is(err, ErrBusy) && !errors.Is(err, ErrContradiction) && !errors.Is(err, ErrCollected) {
+		if c, err = take(); !errors.Is(err, ErrBusy) && !errors.Is(err, ErrContradiction) && !errors.Is(err, ErrCollected) && !errors.Is(err, hold.ErrThawed) {
 			return c, err
 		}
 		rest(ctx)
@@ -75,6 +75,10 @@ func (r *Reader) stand(s *hold.Still, census *Census, follow bool) error {
 }
 
 func (r *Reader) atRest(ctx context.Context, o Options) (*Census, error) {
+	frozen := procfs.Frozen(r.PID)
+	if frozen {
+		o.MaxPause = 0 // it does not wait for the census
+	}
 	c, later, err := r.prepare(o)
 	if err != nil {
 		return nil, err
@@ -83,7 +87,7 @@ func (r *Reader) atRest(ctx context.Context, o Options) (*Census, error) {
 	census := newCensus(r, o)
 	census.AtRest = true
 	for try := 1; ; try++ {
-		census.Pause, err = hold.Stilled(r.PID, func(s *hold.Still) error {
+		census.Pause, err = standing(r.PID, frozen, func(s *hold.Still) error {
 			if o.MaxPause > 0 {
 				defer overhead.Hasten()()
 			}
@@ -91,7 +95,7 @@ func (r *Reader) atRest(ctx context.Context, o Options) (*Census, error) {
 			if err := r.stand(s, census, o.Keep > 0); err != nil {
 				return err
 			}
-			if o.Keep > 0 && census.Unknown > 0 && try < knownTries && !r.run.never {
+			if o.Keep > 0 && census.Unknown > 0 && try < knownTries && !r.run.never && !frozen {
 				return errUnknown
 			}
 			later, err = c.look(ctx, r, census, o, since, later)
@@ -115,6 +119,14 @@ func (r *Reader) atRest(ctx context.Context, o Options) (*Census, error) {
 		return nil, err
 	}
 	return census, nil
+}
+
+// standing is hold.Stilled, or for a process that is frozen hold.WhileFrozen, which stops nothing.
+func standing(pid int, frozen bool, f func(*hold.Still) error) (pause time.Duration, err error) {
+	if frozen {
+		return 0, hold.WhileFrozen(pid, f)
+	}
+	return hold.Stilled(pid, f)
 }
 
 // knownTries bounds how often a program is stopped to learn what its running threads hold. That is read from their registers,
@@ -151,7 +163,8 @@ func (r *Reader) stopAll(s *hold.Still) (all map[int]*stopped, err error) {
 				return nil, fmt.Errorf("%w: %w", ErrBusy, err) // on a busy machine it may not get its turn in time
 			}
 			// It may have gone on between the look at its state and its stop.
-			all[t.TID], fresh = &stopped{registers, t.State == 'S' && registers.Waits}, true
+			waited := registers.Waits && (t.State == 'S' || s.Frozen())
+			all[t.TID], fresh = &stopped{registers, waited}, true
 		}
 	}
 	if len(all) == 0 {

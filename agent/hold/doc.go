@@ -10,4 +10,7 @@
 //
 // The thread stands behind the instruction, which the kernel executes before it looks at
 // signals.
+//
+// A process that its control group has frozen is not stopped. What is to be done while it stands
+// is done by WhileFrozen, with registers that BPF reads.
 package hold

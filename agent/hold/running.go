@@ -21,10 +21,10 @@ var ErrEnded = errors.New("the process has ended")
 
 // Running stops the first thread of a running process that reaches an offset of a file, calls
 // held, and releases the thread. The process's other threads run on. The error is a
-// *TracedError if the process is traced already. When the context ends a process that is frozen stays traced until it is thawed: none of
-// its threads stops before.
+// *TracedError if the process is traced already. A process that is frozen is waited for until it is thawed; one that is frozen meanwhile
+// stays traced when the context ends, until it is thawed: none of its threads stops before.
 func Running(ctx context.Context, pid int, path string, offset uint64, held func(tid int) error) error {
-	return unlessStuck(ctx, pid, func(begin func() error) error {
+	return UnlessStuck(ctx, pid, func(begin func() error) error {
 		return running(ctx, pid, path, offset, nil, func(tid int, _ uint64) error {
 			if err := begin(); err != nil {
 				return err
@@ -37,7 +37,7 @@ func Running(ctx context.Context, pid int, path string, offset uint64, held func
 // Gated is like Running, but holds a thread only where the gate allows it. held gets the time from
 // which the thread is held, by CLOCK_MONOTONIC in ns.
 func Gated(ctx context.Context, pid int, path string, offset uint64, gate Gate, held func(tid int, since uint64) error) error {
-	return unlessStuck(ctx, pid, func(begin func() error) error {
+	return UnlessStuck(ctx, pid, func(begin func() error) error {
 		return running(ctx, pid, path, offset, &gate, func(tid int, since uint64) error {
 			if err := begin(); err != nil {
 				return err
@@ -60,17 +60,18 @@ func onThreadUntil(f func() error) <-chan error {
 // patience is for how long threads are waited for that were asked to stop.
 const patience = time.Second
 
-// abandoned has, for processes that unlessStuck has left, a channel each that is closed when they are let go of.
+// abandoned has, for processes that UnlessStuck has left, a channel each that is closed when they are let go of.
 var abandoned sync.Map
 
-// unlessStuck calls f on a thread of its own, and returns without it if it goes on for too long after the context has ended: then no thread of
-// the process stops, though each was asked to, because its control group is frozen. f has to call begin before it does what the
-// caller waits for, and to end with its error.
-func unlessStuck(ctx context.Context, pid int, f func(begin func() error) error) error {
+// UnlessStuck calls f on a thread of its own (OnOwnThread), and returns without it if it goes on for too long after the context has ended: then no
+// thread of the process stops, though each was asked to, because its control group is frozen. f has to call begin before it does what
+// the caller waits for, and to end with its error: from then on f is waited for.
+func UnlessStuck(ctx context.Context, pid int, f func(begin func() error) error) error {
 	const waits, begun, left = 0, 1, 2
 	var state atomic.Int32
 	ended := make(chan struct{})
 	done := onThreadUntil(func() error {
+		defer abandoned.CompareAndDelete(pid, ended)
 		defer close(ended)
 		return f(func() error {
 			if !state.CompareAndSwap(waits, begun) {
@@ -103,7 +104,25 @@ func untraced(pid int) error {
 	return nil
 }
 
+// frozenPeriod is how often it is looked whether a process was thawed.
+const frozenPeriod = 20 * time.Millisecond
+
+// awaitThawed waits while a process is frozen. Nothing has been done to it by then that would have to be undone.
+func awaitThawed(ctx context.Context, pid int) error {
+	for procfs.Frozen(pid) {
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-time.After(frozenPeriod):
+		}
+	}
+	return nil
+}
+
 func running(ctx context.Context, pid int, path string, offset uint64, gate *Gate, held func(tid int, since uint64) error) (err error) {
+	if err := awaitThawed(ctx, pid); err != nil {
+		return err
+	}
 	if err := awaitOwn(pid); err != nil {
 		return err
 	}

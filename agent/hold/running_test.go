@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
-	"path/filepath"
 	"strconv"
 	"strings"
 	"testing"
@@ -433,53 +432,4 @@ func seizeAgainAndAgain(pid int) error {
 		}
 	}
 	return nil
-}
-
-// A process that is frozen, in which no thread stops, is given up when the time is over, and let go of: it runs on when it is thawed.
-func TestFrozen(t *testing.T) {
-	exe, cmd := collecting(t)
-	pid := cmd.Process.Pid
-	freezer, err := os.MkdirTemp("/sys/fs/cgroup/freezer", "ccagent-test-")
-	if err != nil {
-		testprog.Skip(t, &testprog.UnsupportedError{Need: fmt.Sprintf("the freezer of control groups of version 1 (%v)", err)})
-	}
-	write := func(file, text string) {
-		t.Helper()
-		if err := os.WriteFile(filepath.Join(freezer, file), []byte(text), 0); err != nil {
-			t.Fatal(err)
-		}
-	}
-	defer func() {
-		write("freezer.state", "THAWED")
-		_ = cmd.Process.Kill()
-		_ = cmd.Wait()
-		if err := os.Remove(freezer); err != nil {
-			t.Error(err)
-		}
-	}()
-	write("cgroup.procs", strconv.Itoa(pid))
-	write("freezer.state", "FROZEN")
-	for {
-		text, err := os.ReadFile(filepath.Join(freezer, "freezer.state"))
-		if err != nil {
-			t.Fatal(err)
-		}
-		if strings.TrimSpace(string(text)) == "FROZEN" {
-			break
-		}
-	}
-	path, offset := fmt.Sprintf("/proc/%d/exe", pid), procedure(t, exe, "GarbageCollect")
-	ctx, cancel := context.WithCancel(t.Context())
-	cancel()
-	if err := Running(ctx, pid, path, offset, func(int) error { return nil }); !errors.Is(err, context.Canceled) {
-		t.Errorf("it ended with %v", err)
-	}
-	var traced *TracedError
-	if _, err := Stilled(pid, func(*Still) error { return nil }); !errors.As(err, &traced) || !strings.Contains(err.Error(), "frozen") {
-		t.Errorf("what is wrong is not said: %v", err)
-	}
-	write("freezer.state", "THAWED")
-	if err := Running(t.Context(), pid, path, offset, func(int) error { return nil }); err != nil {
-		t.Errorf("after it was thawed: %v", err)
-	}
 }

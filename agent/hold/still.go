@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"ccagent/bpf"
 )
 
 // Registers are those of a stopped thread that matter for Haskell code.
@@ -30,6 +32,7 @@ type Still struct {
 	late []int               // threads that were asked to stop, and had not in time
 	// since is when the first thread was asked to stop, stopped when the first had.
 	since, stopped time.Time
+	frozen         map[int]bpf.ThreadRegisters // of a process of which no thread runs, those of all; nil for others
 }
 
 // Stilled calls f, which may stop threads of a process. All of them go on when it returns, also if
@@ -77,6 +80,9 @@ func awaitOwn(pid int) error {
 	}
 }
 
+// Frozen reports whether the process is frozen, so that none of its threads runs, and none is stopped.
+func (s *Still) Frozen() bool { return s.frozen != nil }
+
 // Since is when the first thread had stopped; the zero time if none has.
 func (s *Still) Since() time.Time { return s.stopped }
 
@@ -86,6 +92,13 @@ const stopPatience = 20 * time.Millisecond
 
 // Stop stops a thread and returns its registers.
 func (s *Still) Stop(tid int) (Registers, error) {
+	if s.frozen != nil {
+		t, there := s.frozen[tid]
+		if !there {
+			return Registers{}, fmt.Errorf("stop thread %d: %w", tid, ErrEnded)
+		}
+		return keptRegisters(s.pid, &t), nil
+	}
 	if _, again := s.held[tid]; !again {
 		if err := s.interrupt(tid); err != nil {
 			return Registers{}, err
@@ -107,6 +120,14 @@ func (s *Still) Stop(tid int) (Registers, error) {
 // StopSome stops those threads that can be stopped at about the same time, and calls f with each and its registers. Those that
 // take longer than patience after the first, since they wait for a CPU, are let go on.
 func (s *Still) StopSome(tids []int, patience time.Duration, f func(tid int, r Registers)) {
+	if s.frozen != nil {
+		for _, tid := range tids {
+			if r, err := s.Stop(tid); err == nil {
+				f(tid, r)
+			}
+		}
+		return
+	}
 	var wait []int
 	for _, tid := range tids {
 		if s.interrupt(tid) == nil {

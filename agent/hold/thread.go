@@ -31,7 +31,8 @@ const comePeriod = 5 * time.Millisecond
 
 // Thread traces one thread of a process until it comes to a point, calls held while it stands there,
 // and lets it go. The process's other threads are not traced. It is called on an OS
-// thread by OnOwnThread. The error is a *TracedError if the thread is traced already.
+// thread by OnOwnThread, or by UnlessStuck: a process that is frozen meanwhile keeps it until it is thawed, also when the context ends.
+// The error is a *TracedError if the thread is traced already.
 func Thread(ctx context.Context, pid, tid int, at Ambush, held func() error) error {
 	if _, _, errno := unix.Syscall6(unix.SYS_PTRACE, unix.PTRACE_SEIZE, uintptr(tid), 0, 0, 0, 0); errno == unix.ESRCH {
 		return ErrEnded
@@ -77,18 +78,19 @@ func (s *seized) wakeUnless(ctx context.Context, tid int, come func() (held, pas
 	go func() {
 		again := time.NewTicker(comePeriod)
 		defer again.Stop()
-		for ended := ctx.Done(); ; {
+		for {
 			select {
 			case <-done:
 				return
-			case <-ended:
-				ended = nil
+			case <-ctx.Done():
+				_ = unix.Tgkill(s.pid, tid, s.point.Signal) // fails only for a thread that has ended
+				return                                      // it has the signal as soon as it may run
 			case <-again.C:
-				if held, passed, err := come(); err == nil && (held || !passed) && ctx.Err() == nil {
+				if held, passed, err := come(); err == nil && (held || !passed) {
 					continue
 				}
+				_ = unix.Tgkill(s.pid, tid, s.point.Signal)
 			}
-			_ = unix.Tgkill(s.pid, tid, s.point.Signal) // fails only for a thread that has ended
 		}
 	}()
 	return func() { close(done) }

@@ -9,7 +9,9 @@ import (
 
 	"ccagent/agent/closures"
 	"ccagent/agent/process"
+	"ccagent/agent/procfs"
 	"ccagent/agent/source"
+	"ccagent/eventlog"
 	"ccagent/perf"
 )
 
@@ -133,6 +135,11 @@ func (s *hostSeries) begin(i *image, now moment) error {
 	i.next = now.time + uint64(s.period)
 	if !i.follows && !s.follow(i) {
 		i.next = now.time + uint64(time.Second)
+		return nil
+	}
+	if procfs.Frozen(int(i.im.PID)) { // it makes no collection
+		i.account.Missed[eventlog.HeapMissStopped]++
+		i.changed = true
 		return nil
 	}
 	if err := s.put(i); err != nil {

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"sync/atomic"
 	"time"
 
 	"github.com/cilium/ebpf"
@@ -66,7 +67,7 @@ func (s *series) start(i *image) *worker {
 	go hold.OnOwnThread(func() {
 		before := overhead.ThreadCPU()
 		t := job.run(ctx)
-		t.cpu = overhead.ThreadCPU() - before
+		t.cpu = overhead.ThreadCPU() - before + job.holding.Load()
 		cancel()
 		w.done <- t
 	})
@@ -84,6 +85,7 @@ type job struct {
 	hurry    bool // the heap was collected again before it was copied, the last time
 	atRest   bool // the program is counted where it is stopped
 	taken    taken
+	holding  atomic.Uint64 // CPU time of threads of package hold, ns
 }
 
 func (j *job) run(ctx context.Context) taken {
@@ -160,7 +162,11 @@ func (j *job) hold(ctx context.Context, held func(since uint64) error) error {
 func (j *job) holdAhead(ctx context.Context, oldest uint32, held func(since uint64) error) error {
 	ctx, cancel := context.WithTimeout(ctx, aheadFor)
 	defer cancel()
-	return hold.Gated(ctx, int(j.pid), j.site.Path, j.site.Resurrect, hold.Gate{Offset: j.site.Collect, Least: oldest, Hasten: overhead.Hasten}, func(_ int, since uint64) error { return held(since) })
+	gate := hold.Gate{Offset: j.site.Collect, Least: oldest, Hasten: overhead.Hasten}
+	return hold.Gated(ctx, int(j.pid), j.site.Path, j.site.Resurrect, gate, func(_ int, since uint64) error {
+		defer j.counted()()
+		return held(since)
+	})
 }
 
 // holdLeader waits for a major collection to begin, and traces the thread that leads it.
@@ -174,8 +180,28 @@ func (j *job) holdLeader(ctx context.Context, oldest uint32, held func(since uin
 		return err
 	}
 	defer func() { _ = j.programs.Wish(j.pid, bpf.LeaderWish{Due: never, Least: oldest, Signal: signal}) }() // fails only for a process that is gone
-	// From here until it is let go, the program may stand because of this thread.
-	defer overhead.Hasten()()
+	return hold.UnlessStuck(ctx, int(j.pid), func(begin func() error) error {
+		defer j.counted()()
+		// From here until it is let go, the program may stand because of this thread.
+		defer overhead.Hasten()()
+		return j.holdNext(ctx, wish, func(since uint64) error {
+			if err := begin(); err != nil {
+				return err
+			}
+			return held(since)
+		})
+	})
+}
+
+// counted begins to count what CPU time the calling thread uses for the census, and returns what ends it.
+func (j *job) counted() (end func()) {
+	before := overhead.ThreadCPU()
+	return func() { j.holding.Add(overhead.ThreadCPU() - before) }
+}
+
+// holdNext holds the thread that leads the next major collection, by the wish that the programs have. Where the process is frozen, it goes
+// on when nobody waits for it any more, and changes nothing then that others use.
+func (j *job) holdNext(ctx context.Context, wish bpf.LeaderWish, held func(since uint64) error) (err error) {
 	var leader bpf.Leader
 	for leader.PID != j.pid {
 		if leader, err = j.programs.Next(time.Time{}); ctx.Err() != nil {
@@ -187,7 +213,7 @@ func (j *job) holdLeader(ctx context.Context, oldest uint32, held func(since uin
 	}
 	state := func() (bpf.LeaderState, error) { return j.programs.State(j.pid) }
 	at := hold.Ambush{
-		Signal: signal,
+		Signal: wish.Signal,
 		Arm: func() error {
 			wish.Armed = leader.Major
 			return j.programs.Wish(j.pid, wish)

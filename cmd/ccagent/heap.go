@@ -144,6 +144,9 @@ func graphLine(g *eventlog.HeapGraph) string {
 
 // stopsText says for how long a program stood.
 func stopsText(s census.Stops) string {
+	if s.Number == 0 {
+		return "not stopped, as it is frozen"
+	}
 	if s.Number <= 1 {
 		return fmt.Sprintf("stopped for %.1f ms", s.Longest.Seconds()*1e3)
 	}

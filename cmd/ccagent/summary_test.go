@@ -52,7 +52,8 @@ func TestSummarySaysWhatIsNotBounded(t *testing.T) {
 func TestStopsText(t *testing.T) {
 	const ms = time.Millisecond
 	for want, stops := range map[string]census.Stops{
-		"stopped for 1.5 ms": {Number: 1, Longest: 1500 * time.Microsecond, Sum: 1500 * time.Microsecond},
+		"not stopped, as it is frozen": {},
+		"stopped for 1.5 ms":           {Number: 1, Longest: 1500 * time.Microsecond, Sum: 1500 * time.Microsecond},
 		"stopped 3 times, for 2.0 ms at the longest and 4.5 ms altogether": {Number: 3, Longest: 2 * ms, Sum: 4500 * time.Microsecond},
 	} {
 		if got := stopsText(stops); got != want {

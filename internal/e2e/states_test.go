@@ -29,34 +29,14 @@ func stateOf(t *testing.T, pid int) string {
 	return strings.Join(found, " ")
 }
 
-// freeze has a control group of its own hold a process, in which it is when it is returned;
-// thaw lets it go.
-func freeze(t *testing.T, pid int) (thaw func()) {
-	t.Helper()
-	write := func(path, text string) {
+// frozen has a control group hold a process, of the unified hierarchy (version 2) or another (1); thaw lets it go.
+func frozen(unified bool) func(t *testing.T, pid int) (thaw func()) {
+	return func(t *testing.T, pid int) (thaw func()) {
 		t.Helper()
-		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		freeze, thaw := testprog.Freezer(t, pid, unified)
+		freeze()
+		return thaw
 	}
-	group, state, frozen, thawed := "/sys/fs/cgroup/freezer", "freezer.state", "FROZEN", "THAWED"
-	if _, err := os.Stat(group); err != nil {
-		if _, err := os.Stat("/sys/fs/cgroup/cgroup.procs"); err != nil {
-			testprog.Skip(t, &testprog.UnsupportedError{Need: "a control group that freezes"})
-		}
-		group, state, frozen, thawed = "/sys/fs/cgroup", "cgroup.freeze", "1", "0"
-	}
-	own := filepath.Join(group, fmt.Sprintf("ccagent-test-%d", pid))
-	if err := os.Mkdir(own, 0o755); err != nil {
-		testprog.Skip(t, &testprog.UnsupportedError{Need: "the right to make a control group: " + err.Error()})
-	}
-	write(filepath.Join(own, "cgroup.procs"), fmt.Sprint(pid))
-	write(filepath.Join(own, state), frozen)
-	t.Cleanup(func() {
-		write(filepath.Join(own, state), thawed)
-		eventually(t, "the control group is gone", func() bool { return os.Remove(own) == nil })
-	})
-	return func() { write(filepath.Join(own, state), thawed) }
 }
 
 // A process that somebody has stopped, traces or has frozen stays as it is when the agent
@@ -86,7 +66,8 @@ func TestAttachLeavesHeldProcessesAsTheyAre(t *testing.T) {
 				_ = tracer.Wait()
 			}
 		}},
-		{"frozen", freeze},
+		{"frozen", frozen(false)},
+		{"frozen, version 2", frozen(true)},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			target := command(t, exe, endless)

@@ -1,12 +1,12 @@
 package sandbox
 
 import (
-	"bufio"
-	"bytes"
 	"os"
 	"path/filepath"
 	"strconv"
 	"strings"
+
+	"ccagent/internal/cgroup"
 )
 
 // FitMemory limits a child's budget of memory, in bytes, to what this process's control
@@ -39,26 +39,9 @@ func memoryLeft(root string) (left uint64, group string, ok bool) {
 	if err != nil {
 		return 0, "", false
 	}
-	for line := range strings.Lines(string(groups)) {
-		parts := strings.SplitN(strings.TrimSpace(line), ":", 3)
-		if len(parts) != 3 {
-			continue
-		}
-		unified := parts[0] == "0" && parts[1] == ""
-		if !unified && !hasWord(parts[1], "memory") {
-			continue
-		}
-		mount, at := hierarchy(mounts, unified)
-		if mount == "" {
-			continue
-		}
-		// In a namespace or container the mount contains only a part of the hierarchy.
-		path := parts[2]
-		if rest, below := strings.CutPrefix(path, strings.TrimSuffix(at, "/")); below {
-			path = rest
-		}
-		for dir := filepath.Clean("/" + path); ; dir = filepath.Dir(dir) {
-			if n, limited := leftIn(filepath.Join(root, mount, dir), unified); limited && (!ok || n < left) {
+	for _, g := range cgroup.Groups(groups, mounts, "memory") {
+		for dir := g.Path; ; dir = filepath.Dir(dir) {
+			if n, limited := leftIn(filepath.Join(root, g.Mount, dir), g.Unified); limited && (!ok || n < left) {
 				left, group, ok = n, dir, true
 			}
 			if dir == "/" {
@@ -67,31 +50,6 @@ func memoryLeft(root string) (left uint64, group string, ok bool) {
 		}
 	}
 	return left, group, ok
-}
-
-// hierarchy returns the mount point of a hierarchy of control groups, and the group that is
-// the root of the mount.
-func hierarchy(mounts []byte, unified bool) (mount, at string) {
-	for s := bufio.NewScanner(bytes.NewReader(mounts)); s.Scan(); {
-		before, after, ok := strings.Cut(s.Text(), " - ")
-		fields, kind := strings.Fields(before), strings.Fields(after)
-		if !ok || len(fields) < 5 || len(kind) < 3 {
-			continue
-		}
-		if unified && kind[0] == "cgroup2" || !unified && kind[0] == "cgroup" && hasWord(kind[2], "memory") {
-			return fields[4], fields[3]
-		}
-	}
-	return "", ""
-}
-
-func hasWord(list, word string) bool {
-	for w := range strings.SplitSeq(list, ",") {
-		if w == word {
-			return true
-		}
-	}
-	return false
 }
 
 // leftIn returns the bytes that a group may still take. Inactive page cache counts as

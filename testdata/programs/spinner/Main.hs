@@ -7,6 +7,7 @@
 -- * c: an argument of a loop that calls C functions (unsafe)
 -- * below: a global variable to which only a frame's code refers that is below such calls, which wait
 -- * steady: a loop that allocates, so that there are minor collections
+-- * pair: arguments of two such loops, of two threads (-N2); the other's list has a token more
 -- * deep: an argument that is used behind a call of a C function (unsafe) with a frame of 128 KB
 -- * collect: it waits for a line, and collects its heap again and again from then on
 --
@@ -16,8 +17,9 @@
 -- usage: spinner MODE N
 module Main (main) where
 
+import Control.Concurrent (forkOn)
 import Control.Exception (evaluate)
-import Control.Monad (forever)
+import Control.Monad (forever, void)
 import Data.IORef
 import GHC.IO (unsafePerformIO)
 import System.Environment (getArgs)
@@ -136,6 +138,12 @@ main = do
     "c" -> do { t <- make; ready; evaluate (spinC t (fromIntegral seed)) >>= print . total }
     "below" -> do { _ <- evaluate table; ready; below seed >>= print }
     "steady" -> do { t <- make; ready; allocate t [] seed >>= print . total }
+    "pair" -> do
+      t <- make
+      u <- evaluate (tokens (n + 1))
+      ready
+      void (forkOn 1 (evaluate (spin u seed) >>= print . total))
+      evaluate (spin t seed) >>= print . total
     "deep" -> do { t <- make; ready; i <- c_deep 1; print (fromIntegral i + total t) }
     "collect" -> do { t <- make; ready; _ <- getLine; forever performMajorGC >> print (total t) }
     _ -> error "usage: spinner MODE N"
