@@ -57,7 +57,11 @@ func (p *placed) end(t *testing.T) {
 // An idle program is counted as it is, also one without symbols. What is alive from its roots is what its run-time system said at the last
 // collection; it has made no other since.
 func TestHeapAtRest(t *testing.T) {
-	for _, o := range []testprog.Options{{}, {Threaded: true}, {Strip: true}, {Dynamic: true}, {Threaded: true, Release: "9.10.3"}} {
+	pie := []string{"-pie", "-fPIC"}
+	for _, o := range []testprog.Options{
+		{}, {Threaded: true}, {Strip: true}, {Dynamic: true}, {Threaded: true, Release: "9.10.3"},
+		{Dynamic: true, Flags: pie}, {Threaded: true, Release: "9.6.6", Flags: pie}, {Threaded: true, Release: "9.10.3", Strip: true, Flags: pie},
+	} {
 		args := []string{"live", "8", "rest"}
 		if o.Threaded {
 			args = append(args, "+RTS", "-I0", "-N2", "-RTS") // no collection when it is idle

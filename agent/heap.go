@@ -134,7 +134,10 @@ func (c *capture) heap(ctx context.Context, im *process.Image, o *HeapOptions, s
 		Weaks: found.AllRoots[graph.WeakPointer], Notes: notesOf(found, beside), AtRest: taken.AtRest,
 		Complete: !taken.AtRest || taken.Unknown == 0, Stuck: found.StuckThreads,
 	}
-	sum.Graph.StuckKnown = !beside && sum.Graph.Complete && found.BadFrames == 0 && !found.Cut
+	if !r.StableKnown() {
+		sum.Graph.Notes = append(sum.Graph.Notes, "stable pointers are not found without symbols of the run-time system: what they alone hold, as what is bound in GHCi, counts as unreached")
+	}
+	sum.Graph.StuckKnown = r.StableKnown() && !beside && sum.Graph.Complete && found.BadFrames == 0 && !found.Cut
 	w := graphWriter{c: c, im: im, tables: r.Tables, registry: registry, time: taken.Time}
 	return w.write(sum.Graph, found)
 }

@@ -21,6 +21,9 @@ const maxPayload = ghc.BlockBytes / 8
 // closures, which end at the info pointer.
 const tableBytes = ghc.InfoLayout
 
+// InfoBytes is how many bytes before an info pointer ReadInfo reads.
+const InfoBytes = tableBytes
+
 // InfoAlignment is that of info pointers, in bytes: as of instructions on arm64, where they are not all
 // aligned to 8 as those of x86-64 are.
 const InfoAlignment = 4

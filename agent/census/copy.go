@@ -24,12 +24,25 @@ type Copy struct {
 	// Segments are what is mapped of the process's modules. Of data that the program may have changed
 	// the file has a copy.
 	Segments []Segment
+	// Made are pointers of info tables that are in no module, with the bytes before them, heap.InfoBytes for each.
+	Made     []uint64
+	MadeText []byte
 }
 
 // Copied is a group of blocks, of which Bytes are in the file, from At on.
 type Copied struct {
 	heap.Group
 	At, Bytes uint64
+}
+
+// copyMade copies the info tables that no file has.
+func (r *Reader) copyMade(c *Copy) {
+	r.Tables.EachMade(func(pointer uint64) {
+		text := make([]byte, heap.InfoBytes)
+		if _, err := r.made.ReadAt(text, int64(pointer-heap.InfoBytes)); err == nil { // else its closures are of no known kind
+			c.Made, c.MadeText = append(c.Made, pointer), append(c.MadeText, text...)
+		}
+	})
 }
 
 // make makes the file, and returns its memory.
@@ -55,9 +68,12 @@ func (c *Copy) Close() {
 // Bounds of the table of stable pointers: entries of a word.
 const maxStable = 1 << 20
 
+// StableKnown reports whether it is known where stable pointers are.
+func (r *Reader) StableKnown() bool { return r.vars.Stable != 0 && r.vars.StableSize != 0 }
+
 // stable reads the table of stable pointers, in which free entries lead to each other.
 func (r *Reader) stable(c *Copy) error {
-	if r.vars.Stable == 0 || r.vars.StableSize == 0 {
+	if !r.StableKnown() {
 		return nil
 	}
 	table, err := r.Memory.Word(r.vars.Stable)

@@ -293,6 +293,7 @@ func TestSameAsTheRunTimeSystem(t *testing.T) {
 		{program: "retain", args: args},
 		{program: "retain", args: args, options: testprog.Options{Threaded: true}, rts: "-N2"},
 		{program: "retain", args: args, options: testprog.Options{Threaded: true, Release: "9.10.3"}, rts: "-N2"},
+		{program: "retain", args: args, options: testprog.Options{Threaded: true, Release: "9.10.3", Flags: []string{"-pie", "-fPIC"}}},
 	} {
 		pauses := []time.Duration{0, time.Nanosecond}
 		if s.options.Threaded {

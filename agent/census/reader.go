@@ -34,6 +34,7 @@ type Reader struct {
 	layout    ghc.Layout
 	run       runCode
 	segments  []Segment
+	made      madeCode
 	vars      rtsites.Heap  // run-time addresses
 	found     *Found        // in place of vars, if it is not nil
 	pinned    uint64        // where a capability has its current block of pinned byte arrays
@@ -166,6 +167,8 @@ func NewReader(im *process.Image, vars *rtsites.Heap) *Reader {
 	frozen := process.NewImage(im.PID, im.Incarnation)
 	frozen.Mappings = slices.Clone(im.Mappings)
 	r.Tables = closures.NewTables(r.Profiled, frozen.MappingOf)
+	r.made = madeCode{pid: r.PID, memory: r.Memory}
+	r.Tables.Made = &r.made
 	r.layout, _ = ghc.LayoutOf(b.GHCVersion, b.Profiled(), b.Threaded())
 	r.run = newRunCode(im)
 	r.pinned = ghc.BaseOfCapability + uint64(r.layout.PinnedBlocks) - 8

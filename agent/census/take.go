@@ -196,6 +196,7 @@ func newTally(r *Reader, o Options) *heap.Tally {
 // prepare makes room for a copy of the heap, and decides by the heap's size now what is done while the program
 // stands. later is set if what is in memory is to be seen when it runs on.
 func (r *Reader) prepare(o Options) (c *copier, later bool, err error) {
+	r.made.fresh = false
 	c = &copier{limit: maxArena, standing: maxArena}
 	if o.Room > 0 {
 		c.limit = min(c.limit, o.Room)
@@ -345,6 +346,7 @@ func (c *copier) finish(ctx context.Context, r *Reader, census *Census, o Option
 	if census.Copy = c.takeKept(); census.Copy != nil {
 		census.Copy.Filling, census.Copy.AtRest, census.Copy.Running = census.Descriptors.Filling, census.AtRest, census.Running
 		r.prune(census.Descriptors, census.Running)
+		r.copyMade(census.Copy)
 	}
 	return nil
 }

@@ -27,7 +27,7 @@ var noTable Table
 type Tables struct {
 	// Profiled is set in the profiling way.
 	Profiled bool
-	// Made reads info tables that no file has: those of code that the run-time system has loaded
+	// Made reads info tables that no file has: those of code that the run-time system or GHCi has loaded
 	// or made itself. It is nil if these are not to be read.
 	Made io.ReaderAt
 
@@ -70,6 +70,15 @@ func (t *Tables) Look(word uint64) *Table {
 		t.known[word] = k
 	}
 	return k
+}
+
+// EachMade visits the info tables that no file has, of those that were looked up.
+func (t *Tables) EachMade(f func(pointer uint64)) {
+	for word, k := range t.known {
+		if k.OK && k.mapping == nil {
+			f(word)
+		}
+	}
 }
 
 // Name reads the name of a constructor by its info pointer; it is empty if it cannot be read.

@@ -1,6 +1,7 @@
 package retained
 
 import (
+	"bytes"
 	"encoding/binary"
 	"encoding/json"
 	"errors"
@@ -73,6 +74,12 @@ func snapshot(req *request, files []*os.File) (*graph.Snapshot, error) {
 			b.Words = unsafe.Slice((*uint64)(unsafe.Pointer(&copied[at])), n/8)
 		}
 		s.Blocks = append(s.Blocks, b)
+	}
+	if len(req.MadeText) != len(req.Made)*heap.InfoBytes {
+		return nil, errRequest
+	}
+	for i, pointer := range req.Made {
+		s.Regions = append(s.Regions, graph.Region{Start: pointer - heap.InfoBytes, Length: heap.InfoBytes, Memory: bytes.NewReader(req.MadeText), Offset: int64(i) * heap.InfoBytes})
 	}
 	for _, g := range req.Segments {
 		if g.File < 0 || g.File >= len(files) {

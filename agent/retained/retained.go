@@ -26,6 +26,8 @@ type request struct {
 	Segments           []segment
 	Stable, Filling    []uint64
 	Running            []heap.Running
+	Made               []uint64 // info tables of no file, and their bytes
+	MadeText           []byte
 	// Groups is where the copy has its descriptors of groups, and how many.
 	GroupsAt, Groups uint64
 	Size             uint64 // of the copy
@@ -56,7 +58,7 @@ const (
 func Analyse(ctx context.Context, im *process.Image, c *census.Copy, memory uint64) (*graph.Result, error) {
 	b := &im.RTS.Binary
 	memory, less := sandbox.FitMemory(memory)
-	req := request{GHCVersion: b.GHCVersion, Profiled: b.Profiled(), Threaded: b.Threaded(), Limit: memory / 4 * 3, Stable: c.Stable, Filling: c.Filling, AtRest: c.AtRest, Running: c.Running}
+	req := request{GHCVersion: b.GHCVersion, Profiled: b.Profiled(), Threaded: b.Threaded(), Limit: memory / 4 * 3, Stable: c.Stable, Filling: c.Filling, AtRest: c.AtRest, Running: c.Running, Made: c.Made, MadeText: c.MadeText}
 	files := []*os.File{c.File}
 	numbers := map[*process.Module]int{}
 	end, err := appendGroups(c, &req)

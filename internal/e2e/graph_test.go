@@ -116,6 +116,7 @@ func TestRetainedByArithmetic(t *testing.T) {
 	const n = 20000
 	for _, o := range []testprog.Options{
 		{Threaded: true}, {Threaded: true, Prof: true}, {Threaded: true, Release: "9.6.6"}, {Threaded: true, Release: "9.10.3"},
+		{Threaded: true, Release: "9.6.6", Flags: []string{"-pie", "-fPIC"}},
 	} {
 		t.Run(fmt.Sprintf("%+v", o), func(t *testing.T) {
 			log, doc := graphOf(t, o, "owners", fmt.Sprint(n))
