@@ -382,3 +382,30 @@ func FuzzHead(f *testing.F) {
 		}
 	})
 }
+
+// A sample is scaled by the words that its generation says it has, but not one that has all megablocks: a generation does not count the blocks that
+// threads of the collector have begun, and what was read is all there is.
+func TestAllThatWasReadIsNotScaled(t *testing.T) {
+	layout, ok := heap.LayoutOf("9.0.2", false, true)
+	if !ok {
+		t.Fatal("the release is not known")
+	}
+	r := &Reader{Layout: layout}
+	const info, words, all, known = 0x1000, 3, 4, 24
+	label := &labels{name: func(uint64) string { return "closure" }}
+	for units, want := range map[int]uint64{all: 8 * words * all, all / 2: 8 * known} {
+		s := newStratum(r, Options{})
+		s.known = known // all units together have half of it
+		for range units {
+			tally := heap.NewTally(layout, func(uint64) (heap.Info, bool) { return heap.Info{Type: ghc.Constr, Ptrs: words - 1}, true })
+			tally.Add([]uint64{info, 0, 0})
+			s.add(tally, words, label)
+		}
+		total, _ := estimate(all, newTally(r, Options{}), r, Options{}, label, s)
+		var bytes uint64
+		label.each(total, func(_ string, _, n, _ uint64) { bytes += n })
+		if bytes != want {
+			t.Errorf("of %d of %d megablocks: %d bytes, want %d", units, all, bytes, want)
+		}
+	}
+}
