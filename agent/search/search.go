@@ -31,7 +31,7 @@ func grant(asked string, _ perf.Rate) (*source.Event, bool, error) {
 }
 
 func known() []source.Known {
-	return []source.Known{{Name: name, Unit: "values", About: "choices, guards and failures of Curry programs"}}
+	return []source.Known{{Name: name, Unit: "values", About: "choices of Curry programs"}}
 }
 
 // search is the source of all processes of a capture.

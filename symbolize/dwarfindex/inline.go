@@ -10,7 +10,9 @@ import (
 // Inlined is a function that was inlined at an address, or the one that it was
 // inlined into at last.
 type Inlined struct {
-	Name string // linkage name where there is one; empty for the function that has the code
+	// Name is the linkage name where there is one, else with its namespaces and classes: static functions of C++ have none. It is empty for the
+	// function that has the code.
+	Name string
 	File string // where it is at the address: the call's place, of all but the innermost
 	Line uint32
 }
@@ -19,6 +21,8 @@ type Inlined struct {
 const (
 	maxInlineDepth   = 64
 	maxInlineEntries = 1 << 22 // entries looked at, in all
+	maxScope         = 1 << 10 // bytes of a function's scope
+	maxScopes        = 1 << 24 // bytes of all scopes of a unit
 )
 
 // inliner reads the functions of a unit of another compiler's by debug/dwarf, which knows
@@ -28,6 +32,8 @@ type inliner struct {
 	functions []function
 	files     []*dwarf.LineFile
 	names     map[dwarf.Offset]string
+	scopes    map[dwarf.Offset]string // by the entry of a function, what its name is to be preceded by: "geo::Point::"
+	room      int                     // bytes that further scopes may have
 	compDir   string
 }
 
@@ -110,8 +116,8 @@ func (x *inlines) unit(off uint64, addrs []uint64, places map[uint64]Place, out 
 		}
 		in := read[cu.Offset]
 		if in == nil {
-			in = &inliner{d: d, names: map[dwarf.Offset]string{}}
-			in.functions = in.children(r, 0, &x.entries)
+			in = &inliner{d: d, names: map[dwarf.Offset]string{}, scopes: map[dwarf.Offset]string{}, room: maxScopes}
+			in.functions = in.children(r, "", 0, &x.entries)
 			if lr, err := d.LineReader(cu); err == nil && lr != nil {
 				in.files = lr.Files()
 			}
@@ -208,9 +214,23 @@ func covering(fs []function, addr uint64) *function {
 	return nil
 }
 
-// children reads the functions below an entry whose children come next. Blocks
+// within gives the scope of what is in an entry that is in a scope: a namespace, class or structure.
+func (in *inliner) within(e *dwarf.Entry, scope string) string {
+	name, _ := e.Val(dwarf.AttrName).(string)
+	if name == "" && e.Tag == dwarf.TagNamespace {
+		name = "(anonymous namespace)"
+	}
+	n := len(scope) + len(name)
+	if e.Tag == dwarf.TagLexDwarfBlock || name == "" || n > maxScope || n > in.room {
+		return scope
+	}
+	in.room -= n
+	return scope + name + "::"
+}
+
+// children reads the functions below an entry whose children come next, which are in a scope. Blocks
 // and namespaces are looked through.
-func (in *inliner) children(r *dwarf.Reader, depth int, entries *int) []function {
+func (in *inliner) children(r *dwarf.Reader, scope string, depth int, entries *int) []function {
 	var out []function
 	for *entries <= maxInlineEntries {
 		e, err := r.Next()
@@ -222,6 +242,9 @@ func (in *inliner) children(r *dwarf.Reader, depth int, entries *int) []function
 		switch e.Tag {
 		case dwarf.TagSubprogram, dwarf.TagInlinedSubroutine:
 			f := function{name: e.Offset}
+			if scope != "" {
+				in.scopes[e.Offset] = scope
+			}
 			if o, ok := e.Val(dwarf.AttrAbstractOrigin).(dwarf.Offset); ok {
 				f.name = o
 			}
@@ -233,7 +256,7 @@ func (in *inliner) children(r *dwarf.Reader, depth int, entries *int) []function
 				f.line = uint32(min(l, 1<<31))
 			}
 			if deeper && len(f.ranges) > 0 {
-				f.children = in.children(r, depth+1, entries)
+				f.children = in.children(r, "", depth+1, entries)
 			} else if e.Children {
 				r.SkipChildren()
 			}
@@ -242,7 +265,7 @@ func (in *inliner) children(r *dwarf.Reader, depth int, entries *int) []function
 			}
 		case dwarf.TagLexDwarfBlock, dwarf.TagNamespace, dwarf.TagClassType, dwarf.TagStructType, dwarf.TagModule:
 			if deeper {
-				out = append(out, in.children(r, depth+1, entries)...)
+				out = append(out, in.children(r, in.within(e, scope), depth+1, entries)...)
 			} else if e.Children {
 				r.SkipChildren()
 			}
@@ -255,13 +278,13 @@ func (in *inliner) children(r *dwarf.Reader, depth int, entries *int) []function
 	return out
 }
 
-// name is a function's linkage name, else its name; by way of the entries that
-// its own refers to.
+// name is a function's linkage name, else its name with its scope; by way of the entries that
+// its own refers to. The last of them is in the function's scope: a definition outside of its class refers to the declaration inside.
 func (in *inliner) name(off dwarf.Offset) string {
 	if n, ok := in.names[off]; ok {
 		return n
 	}
-	name, at := "", off
+	name, at, plain := "", off, true
 	for range 8 {
 		r := in.d.Reader()
 		r.Seek(at)
@@ -274,7 +297,7 @@ func (in *inliner) name(off dwarf.Offset) string {
 			linkage, ok = e.Val(attrMIPSLinkage).(string)
 		}
 		if ok && linkage != "" {
-			name = linkage
+			name, plain = linkage, false
 			break
 		}
 		if s, ok := e.Val(dwarf.AttrName).(string); ok && name == "" {
@@ -287,6 +310,9 @@ func (in *inliner) name(off dwarf.Offset) string {
 			}
 		}
 		at = next
+	}
+	if plain && name != "" {
+		name = in.scopes[at] + name
 	}
 	in.names[off] = name
 	return name

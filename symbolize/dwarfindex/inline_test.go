@@ -15,6 +15,8 @@ import (
 
 	"ccagent/internal/testprog"
 
+	"github.com/ianlancetaylor/demangle"
+
 	"github.com/go-delve/delve/pkg/dwarf/dwarfbuilder"
 	"github.com/google/go-cmp/cmp"
 )
@@ -61,35 +63,7 @@ func TestInlinesAgainstAddr2line(t *testing.T) {
 				t.Fatalf("%v\n%s", err, out)
 			}
 			exe := filepath.Join(dir, "a")
-			x, f := build(t, exe)
-			s, _ := load(t, exe)
-			var err error
-			extra := map[string][]byte{}
-			for _, name := range []string{".debug_ranges", ".debug_rnglists", ".debug_addr", ".debug_str_offsets"} {
-				if sec := f.Section(name); sec != nil {
-					if extra[name], err = sec.Data(); err != nil {
-						t.Fatal(err)
-					}
-				}
-			}
-			syms, err := f.Symbols()
-			if err != nil {
-				t.Fatal(err)
-			}
-			var addrs []uint64
-			for _, sym := range syms {
-				if strings.HasPrefix(sym.Name, "_Z4work") || sym.Name == "main" {
-					for a := sym.Value; a < sym.Value+sym.Size; a++ {
-						addrs = append(addrs, a)
-					}
-				}
-			}
-			slices.Sort(addrs)
-			places := Places(context.Background(), s, x, addrs)
-			got, err := Inlines(context.Background(), s, extra, places, 1<<30)
-			if err != nil {
-				t.Fatal(err)
-			}
+			got, addrs := inlinesOf(t, exe, "_Z4work", "main")
 			var in bytes.Buffer
 			for _, a := range addrs {
 				fmt.Fprintf(&in, "%#x\n", a)
@@ -134,6 +108,137 @@ func TestInlinesAgainstAddr2line(t *testing.T) {
 			}
 		})
 	}
+}
+
+const scopedCPP = `#include <cstdio>
+namespace geo {
+namespace {
+static inline __attribute__((always_inline)) double hidden(double x) {
+  volatile double y = x;
+  return y * y;
+}
+struct Q {
+  static inline __attribute__((always_inline)) double twice(double x) { return hidden(x) * 2; }
+  double outside(double x) const;
+};
+inline __attribute__((always_inline)) double Q::outside(double x) const { return twice(x) + 1; }
+}
+namespace flat {
+static inline __attribute__((always_inline)) double square(double x) {
+  Q q;
+  return q.outside(x) * x;
+}
+}
+}
+static inline __attribute__((always_inline)) double global(double x) { return geo::flat::square(x) + 1; }
+__attribute__((noinline)) double work(double *p, long n) {
+  double s = 0;
+  for (long i = 0; i < n; i++)
+    s += global(p[i % 7]);
+  return s;
+}
+int main() {
+  double p[7] = {};
+  std::printf("%f\n", work(p, 100));
+}
+`
+
+// TestInlinesAgainstGDB compares names of inlined functions that have no linkage name, with their namespaces and classes, with GDB's.
+func TestInlinesAgainstGDB(t *testing.T) {
+	gxx, gdb := testprog.NeedTool(t, "g++", ""), testprog.NeedTool(t, "gdb", "")
+	for _, dialect := range []string{"-gdwarf-4", "-gdwarf-5"} {
+		t.Run(dialect, func(t *testing.T) {
+			dir := t.TempDir()
+			if err := os.WriteFile(filepath.Join(dir, "a.cpp"), []byte(scopedCPP), 0o644); err != nil {
+				t.Fatal(err)
+			}
+			cmd := exec.Command(gxx, "-O2", dialect, "-no-pie", "-o", "a", "a.cpp")
+			cmd.Dir = dir
+			if out, err := cmd.CombinedOutput(); err != nil {
+				t.Fatalf("%v\n%s", err, out)
+			}
+			exe := filepath.Join(dir, "a")
+			got, addrs := inlinesOf(t, exe, "_Z4work")
+			script := "python\nfor a in ["
+			for _, a := range addrs {
+				script += fmt.Sprintf("%d,", a)
+			}
+			script += `]:
+    names, b = [], gdb.block_for_pc(a)
+    while b:
+        if b.function: names.append(b.function.name)
+        b = b.superblock
+    print("%d|%s" % (a, "|".join(names)))
+end
+`
+			if err := os.WriteFile(filepath.Join(dir, "script"), []byte(script), 0o644); err != nil {
+				t.Fatal(err)
+			}
+			out, err := exec.Command(gdb, "-nx", "-batch", "-x", filepath.Join(dir, "script"), exe).Output()
+			if err != nil {
+				t.Fatal(err)
+			}
+			seen := map[string]bool{}
+			for line := range strings.Lines(string(out)) {
+				parts := strings.Split(strings.TrimSpace(line), "|")
+				addr, err := strconv.ParseUint(parts[0], 10, 64)
+				if err != nil || len(parts) < 3 {
+					continue
+				}
+				for i, want := range parts[1 : len(parts)-1] {
+					want, _, _ = strings.Cut(want, "(double")
+					want = strings.TrimPrefix(want, "static ")
+					if i >= len(got[addr]) || plainName(got[addr][i].Name) != want {
+						t.Fatalf("%#x: %+v, want %q", addr, got[addr], parts[1:])
+					}
+					seen[want] = true
+				}
+			}
+			for _, name := range []string{"global", "geo::flat::square", "geo::(anonymous namespace)::hidden", "geo::(anonymous namespace)::Q::twice", "geo::(anonymous namespace)::Q::outside"} {
+				if !seen[name] {
+					t.Errorf("GDB names no %s", name)
+				}
+			}
+		})
+	}
+}
+
+// plainName is a name as a reader sees it.
+func plainName(name string) string { return demangle.Filter(name, demangle.NoParams) }
+
+// inlinesOf gives the chains at all addresses of the functions whose symbols begin so, and those addresses.
+func inlinesOf(t *testing.T, exe string, prefixes ...string) (map[uint64][]Inlined, []uint64) {
+	t.Helper()
+	x, f := build(t, exe)
+	s, _ := load(t, exe)
+	extra := map[string][]byte{}
+	for _, name := range []string{".debug_ranges", ".debug_rnglists", ".debug_addr", ".debug_str_offsets"} {
+		if sec := f.Section(name); sec != nil {
+			data, err := sec.Data()
+			if err != nil {
+				t.Fatal(err)
+			}
+			extra[name] = data
+		}
+	}
+	syms, err := f.Symbols()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var addrs []uint64
+	for _, sym := range syms {
+		if slices.ContainsFunc(prefixes, func(p string) bool { return strings.HasPrefix(sym.Name, p) }) {
+			for a := sym.Value; a < sym.Value+sym.Size; a++ {
+				addrs = append(addrs, a)
+			}
+		}
+	}
+	slices.Sort(addrs)
+	got, err := Inlines(context.Background(), s, extra, Places(context.Background(), s, x, addrs), 1<<30)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return got, addrs
 }
 
 // builtInlines is debug information of a function at 0x1000 into which two functions are
