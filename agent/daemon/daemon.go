@@ -86,13 +86,16 @@ type Daemon struct {
 	forks map[uint32]fork
 	// excluded are the Haskell processes that a rule excludes.
 	excluded map[uint32]discovery.Process
-	failed   map[uint32]failure
-	boosts   map[uint32]boost
-	dumps    dumps
-	clock    segments.Clock
-	taken    time.Time // when a process was taken in last
-	apart    bool      // the clocks have come apart: pieces are to begin anew
-	full     bool      // some log could not be written last
+	// looked are those that were looked at since the last flush, since they had mapped a library of Haskell's.
+	looked map[uint32]bool
+	failed map[uint32]failure
+	boosts map[uint32]boost
+	dumps  dumps
+	clock  segments.Clock
+	taken  time.Time // when a process was taken in last
+	apart  bool      // the clocks have come apart: pieces are to begin anew
+	full   bool      // some log could not be written last
+	missed missed
 
 	calls  chan func() // of the control socket, run by the loop
 	closer *closer
@@ -120,7 +123,7 @@ func (k *kept) amount() (pieces int, bytes int64) {
 // Run profiles the host until ctx is cancelled. hangup asks to read the configuration again.
 func Run(ctx context.Context, hangup <-chan os.Signal, o Options) (err error) {
 	d := &Daemon{opts: o, begun: time.Now(), procs: map[uint32]*proc{}, forks: map[uint32]fork{},
-		excluded: map[uint32]discovery.Process{}, failed: map[uint32]failure{}, boosts: map[uint32]boost{}, calls: make(chan func()), finder: discovery.New()}
+		excluded: map[uint32]discovery.Process{}, failed: map[uint32]failure{}, looked: map[uint32]bool{}, boosts: map[uint32]boost{}, calls: make(chan func()), finder: discovery.New()}
 	defer func() { err = errors.Join(err, d.close()) }()
 	if err := d.start(); err != nil {
 		return err
@@ -317,6 +320,10 @@ func (d *Daemon) flush(now time.Time) error {
 	}
 	d.apart = false
 	if err := d.count(); err != nil {
+		return err
+	}
+	clear(d.looked)
+	if err := d.catchUp(now); err != nil {
 		return err
 	}
 	d.reportProblem()

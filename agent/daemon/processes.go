@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 	"time"
 
 	"ccagent/agent/counters"
@@ -82,7 +83,8 @@ func (d *Daemon) Changed(c perf.Change) (done bool, err error) {
 			delete(d.failed, c.PID)
 		}
 	case *perf.Mmap:
-		if d.procs[c.PID] == nil && discovery.IsLibrary(c.Filename) {
+		if d.procs[c.PID] == nil && !d.looked[c.PID] && discovery.IsLibrary(c.Filename) {
+			d.looked[c.PID] = true // a process may map such a file again and again
 			return true, d.look(c.PID)
 		}
 	}
@@ -119,6 +121,58 @@ func (d *Daemon) execed(pid uint32) error {
 func (d *Daemon) look(pid uint32) error {
 	if p, ok := d.finder.Look(pid); ok && d.procs[pid] == nil {
 		return d.take(p)
+	}
+	return nil
+}
+
+// missed is what is known of changes that were lost.
+type missed struct {
+	changes uint64    // of which the processes have been looked at since
+	looked  time.Time // when they were
+}
+
+// catchUpInterval is the least time between looks at all processes, since changes were lost: a process that maps code
+// without end can have the kernel drop some all the time.
+const catchUpInterval = 30 * time.Second
+
+// deleted is what the kernel adds to the path of a program whose file was removed or replaced.
+const deleted = " (deleted)"
+
+// catchUp takes in, and ends, what has begun and ended while changes were lost.
+func (d *Daemon) catchUp(now time.Time) error {
+	lost := d.engine.LostChanges()
+	if lost == d.missed.changes || now.Sub(d.missed.looked) < catchUpInterval {
+		return nil
+	}
+	d.missed = missed{lost, now}
+	all, err := d.finder.All()
+	if err != nil {
+		return err
+	}
+	if err := d.engine.Drain(); err != nil { // ends that were not lost have come by then
+		return err
+	}
+	runs := map[uint32]bool{}
+	for _, p := range all {
+		runs[p.PID] = true
+		known := d.procs[p.PID]
+		switch _, forked := d.forks[p.PID]; {
+		case known != nil && known.image.Exited:
+		case known != nil && strings.TrimSuffix(known.Path, deleted) != strings.TrimSuffix(p.Path, deleted):
+			err = d.execed(p.PID)
+		case known == nil && !forked:
+			err = d.take(p)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	for pid, p := range d.procs {
+		if !runs[pid] && !p.image.Exited && p.taken.Before(now) {
+			if err := d.execed(pid); err != nil {
+				return err
+			}
+		}
 	}
 	return nil
 }

@@ -440,3 +440,11 @@ func (e *Engine) Close() error {
 	}
 	return errors.Join(errs...)
 }
+
+// LostChanges is how many changes of what processes map, execute and fork were lost, of whatever process.
+func (e *Engine) LostChanges() uint64 {
+	if e.sideBand == nil {
+		return 0
+	}
+	return e.sideBand.Lost
+}

@@ -26,7 +26,9 @@ type Image struct {
 	Exited      bool
 	Forked      bool // it is a copy of its parent's, so far
 	Memory      *Memory
-	refreshed   uint64 // when /proc/PID/maps was last read for an unknown address, ns
+	refresh     uint64  // when /proc/PID/maps may be read again for an unknown address, ns
+	mayAdd      float64 // mappings that may be followed now
+	mayAddAt    uint64  // as of when, ns
 }
 
 // NewImage makes the image of a process, without mappings or a log.
@@ -38,6 +40,36 @@ func NewImage(pid, incarnation uint32) *Image {
 type Mapping struct {
 	Start, End, Bias uint64
 	Module           *Module
+}
+
+// maxMappings bounds the mappings of code that are known of a process, and mappingsPerSecond how many of a process are followed where
+// it maps more than mappingsAtOnce: programs map their libraries when they start, and a few files later. One that maps code
+// without end takes no more than that. What is not followed is read from /proc when a sample is there.
+const (
+	maxMappings       = 4096
+	mappingsAtOnce    = 1024
+	mappingsPerSecond = 16
+)
+
+// mayMap reports whether one more mapping of a process is followed at a time, ns.
+func (im *Image) mayMap(time uint64) bool {
+	if im.mayAddAt == 0 {
+		im.mayAdd, im.mayAddAt = mappingsAtOnce, time
+	}
+	passed := time - min(im.mayAddAt, time)
+	im.mayAddAt += passed
+	im.mayAdd = min(im.mayAdd+float64(passed)*mappingsPerSecond/1e9, mappingsAtOnce)
+	if im.mayAdd < 1 {
+		return false
+	}
+	im.mayAdd--
+	return true
+}
+
+// has reports whether a mapping is known.
+func (im *Image) has(start, end uint64) bool {
+	m := im.MappingOf(start)
+	return m != nil && m.Start == start && m.End == end
 }
 
 // add enters a mapping, replacing what it covers.

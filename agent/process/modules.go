@@ -21,8 +21,14 @@ import (
 	"ccagent/symbolize/worker"
 )
 
-// maxModules bounds the module files that are held open for symbolising.
-const maxModules = 4096
+// maxModules bounds the module files that are held open for symbolising, and maxOfUser those that programs of one user have
+// mapped first: who maps files without end leaves others their names.
+const (
+	maxModules = 4096
+	maxOfUser  = maxModules / 2
+	// maxFiles bounds those that are told apart at all.
+	maxFiles = 4 * maxModules
+)
 
 // fileKey identifies a file whatever its name.
 type fileKey struct {
@@ -61,10 +67,13 @@ type Module struct {
 type modules struct {
 	byFile map[fileKey]*Module
 	byID   []*Module // id−1
+	held   int       // of them, those that are open
+	ofUser map[uint32]int
+	others *Module // all beyond maxFiles
 	roots  roots
 }
 
-func newModules() *modules { return &modules{byFile: map[fileKey]*Module{}} }
+func newModules() *modules { return &modules{byFile: map[fileKey]*Module{}, ofUser: map[uint32]int{}} }
 
 // errTooManyModules is kept as the reason of modules beyond maxModules.
 var errTooManyModules = errors.New("too many module files")
@@ -75,19 +84,26 @@ func (ms *modules) of(pid uint32, m procfs.Mapping) (mod *Module, isNew bool) {
 	if mod, ok := ms.byFile[key]; ok {
 		return mod, false
 	}
-	mod = &Module{ID: uint32(len(ms.byID) + 1), Path: m.Path}
-	if len(ms.byID) < maxModules {
+	if ms.others != nil {
+		return ms.others, false
+	}
+	mod = &Module{ID: uint32(len(ms.byID) + 1), Path: m.Path, reader: userOf(pid)}
+	if user := mod.reader.UID; ms.held < maxModules && ms.ofUser[user] < maxOfUser {
+		ms.held, ms.ofUser[user] = ms.held+1, ms.ofUser[user]+1
 		mod.File, mod.Problem = openMapped(pid, m)
 		mod.Root = ms.roots.of(pid)
-		mod.reader = userOf(pid)
 	} else {
 		mod.Problem = errTooManyModules
 	}
 	if mod.File != nil {
 		mod.Problem = mod.examine()
 	}
-	ms.byFile[key] = mod
 	ms.byID = append(ms.byID, mod)
+	if len(ms.byID) == maxFiles {
+		mod.Path, ms.others = "(other files)", mod
+	} else {
+		ms.byFile[key] = mod
+	}
 	return mod, true
 }
 

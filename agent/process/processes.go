@@ -119,37 +119,46 @@ func (ps *Table) readMappings(time uint64, im *Image) error {
 	if err != nil {
 		return nil
 	}
+	if len(im.Mappings) >= maxMappings {
+		im.Mappings = nil // most of them are no more: nothing tells of what is unmapped
+	}
+	added := false
 	for _, m := range maps {
-		if err := ps.mapped(time, im, m); err != nil {
+		isNew, err := ps.enter(time, im, m)
+		if err != nil {
 			return err
 		}
+		added = added || isNew
 	}
-	return nil
+	if !added {
+		return nil
+	}
+	return ps.updateWalker(im)
 }
 
 // mapped adds one executable mapping.
 func (ps *Table) mapped(time uint64, im *Image, m procfs.Mapping) error {
-	if !isFile(m) {
-		return nil
+	if added, err := ps.enter(time, im, m); !added || err != nil {
+		return err
 	}
-	for _, old := range im.Mappings {
-		if old.Start == m.Start && old.End == m.End {
-			return nil
-		}
+	return ps.updateWalker(im)
+}
+
+// enter adds one executable mapping without telling the walker; false if it is known, or of no file, or one too many.
+func (ps *Table) enter(time uint64, im *Image, m procfs.Mapping) (added bool, err error) {
+	if !isFile(m) || im.has(m.Start, m.End) || len(im.Mappings) >= maxMappings {
+		return false, nil
 	}
 	mod, isNew := ps.modules.of(im.PID, m)
 	if isNew && ps.tables != nil {
 		ps.tables.compile(mod)
 	}
 	if err := mod.define(time, im.Log); err != nil {
-		return err
+		return false, err
 	}
 	bias := im.mapModule(mod, m).Bias
 	ps.Haskell = ps.Haskell || mod.Binary.RTS || mod.Binary.GHC && mod == im.Exe
-	if err := ps.updateWalker(im); err != nil {
-		return err
-	}
-	return im.Log.Emit(time, &eventlog.Mapping{PID: im.PID, Module: mod.ID, Start: m.Start, End: m.End, Bias: bias})
+	return true, im.Log.Emit(time, &eventlog.Mapping{PID: im.PID, Module: mod.ID, Start: m.Start, End: m.End, Bias: bias})
 }
 
 // isFile reports whether a mapping is of a file: not of anonymous memory or the vDSO.
@@ -261,6 +270,9 @@ func (ps *Table) Apply(c perf.Change) error {
 	time := perf.ChangeTime(c)
 	switch c := c.(type) {
 	case *perf.Mmap:
+		if !ps.Images[c.PID].mayMap(time) {
+			return nil
+		}
 		return ps.mapped(time, ps.Images[c.PID], procfs.Mapping{
 			Start: c.Start, End: c.Start + c.Length, Offset: c.Offset,
 			Major: c.Major, Minor: c.Minor, Inode: c.Inode, Path: c.Filename})
@@ -309,20 +321,24 @@ func (ps *Table) Fork(log *sink.Sink, time uint64, pid uint32, parent *Image) (*
 }
 
 // refreshInterval bounds how often /proc/PID/maps is read again for addresses
-// that no known mapping covers.
-const refreshInterval = 1e9
+// that no known mapping covers, ns, and refreshPart which part of the time that takes.
+const (
+	refreshInterval = 1e9
+	refreshPart     = 0.01
+)
 
 // Locate resolves an address of a process, reading its mappings again when
 // nothing known covers it.
 func (ps *Table) Locate(im *Image, time, addr uint64) (module uint32, moduleAddr uint64, err error) {
 	module, moduleAddr, ok := im.Resolve(addr)
-	if ok || im.Exited || time < im.refreshed+refreshInterval && im.refreshed != 0 {
+	if ok || im.Exited || time < im.refresh {
 		return module, moduleAddr, nil
 	}
-	im.refreshed = time
+	before := perf.Monotonic()
 	if err := ps.readMappings(time, im); err != nil {
 		return 0, 0, err
 	}
+	im.refresh = time + max(refreshInterval, uint64(float64(perf.Monotonic()-before)/refreshPart))
 	module, moduleAddr, _ = im.Resolve(addr)
 	return module, moduleAddr, nil
 }

@@ -10,6 +10,8 @@ import (
 	"slices"
 	"sort"
 
+	"golang.org/x/sys/unix"
+
 	"ccagent/agent/process"
 	"ccagent/eventlog"
 	"ccagent/internal/credentials"
@@ -44,7 +46,7 @@ type Config struct {
 	Addresses int
 }
 
-// build is the code of one file, or of several with the same build id.
+// build is the code of one file, or of several that are known to be copies of it.
 type build struct {
 	number    uint32 // as a module in the events of the store
 	module    *eventlog.ModuleSymbols
@@ -104,8 +106,8 @@ func (s *Store) forget() {
 
 // of returns the build of a module.
 func (s *Store) of(mod *process.Module) *build {
-	key := string(mod.Binary.BuildID)
-	if key == "" {
+	key, ok := buildOf(mod.File, mod.Binary.BuildID)
+	if !ok {
 		key = fmt.Sprintf("module %d", mod.ID)
 	}
 	b := s.builds[key]
@@ -114,6 +116,27 @@ func (s *Store) of(mod *process.Module) *build {
 		s.builds[key] = b
 	}
 	return b
+}
+
+// buildOf is what files have in common whose code has the same names. A build id by itself is none: a program may have another one's, and
+// other names. Files are the same if file system, number, size and time of the last change are, which their owners
+// cannot set. Layers of containers are mounted anew for each container, with the numbers and times of the files below: there the file
+// system does not count, if root owns the file. Users can make file systems of their own, in which a file's number and times are
+// what they say, but none with files of root's.
+func buildOf(f *os.File, id []byte) (key string, ok bool) {
+	if f == nil || len(id) == 0 {
+		return "", false
+	}
+	var st unix.Stat_t
+	var fs unix.Statfs_t
+	if unix.Fstat(int(f.Fd()), &st) != nil || unix.Fstatfs(int(f.Fd()), &fs) != nil {
+		return "", false
+	}
+	device := st.Dev
+	if fs.Type == unix.OVERLAYFS_SUPER_MAGIC && st.Uid == 0 {
+		device = 0
+	}
+	return fmt.Sprintf("%x %d %d %d %d.%d", id, device, st.Ino, st.Size, st.Ctim.Sec, st.Ctim.Nsec), true
 }
 
 // Resolve looks up what is not known yet, of modules of one user.

@@ -1,10 +1,13 @@
 package symbols
 
 import (
+	"bytes"
 	"context"
 	"fmt"
 	"os"
+	"path/filepath"
 	"slices"
+	"strings"
 	"testing"
 
 	"ccagent/agent/process"
@@ -102,4 +105,47 @@ func written(t *testing.T, s *Store, seen []Seen) []string {
 		t.Fatal(err)
 	}
 	return out
+}
+
+// A file that has another's build id has names of its own.
+func TestBuildIDDoesNotMakeFilesTheSame(t *testing.T) {
+	exe := testprog.Build(t, "spin31", testprog.Options{})
+	data, err := os.ReadFile(exe)
+	if err != nil {
+		t.Fatal(err)
+	}
+	other := filepath.Join(t.TempDir(), "impostor")
+	// Names are found in sources, too.
+	lies := bytes.ReplaceAll(bytes.ReplaceAll(data, []byte("three"), []byte("liars")), []byte("Main.hs"), []byte("Liar.hs"))
+	if err := os.WriteFile(other, lies, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	store := New(Config{Who: credentials.Credentials{UID: uint32(os.Getuid()), GID: uint32(os.Getgid())}, Memory: 512 << 20})
+	for i, path := range []string{other, exe} {
+		f, err := os.Open(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer f.Close()
+		file, err := elffile.Open(f, int64(len(data)))
+		if err != nil {
+			t.Fatal(err)
+		}
+		mod := &process.Module{ID: uint32(i + 1), Path: path, File: f, Binary: binary.IdentifyFile(file)}
+		if len(mod.Binary.BuildID) == 0 {
+			t.Fatal("the program has no build id")
+		}
+		text := file.Section(".text")
+		one := Seen{Module: mod, Reader: credentials.Credentials{UID: uint32(os.Getuid()), GID: uint32(os.Getgid())}}
+		for a := text.Addr; a < text.Addr+40_000; a += 16 {
+			one.Addresses = append(one.Addresses, symbolize.Address{Addr: a})
+		}
+		if err := store.Resolve(context.Background(), []Seen{one}); err != nil {
+			t.Fatal(err)
+		}
+		names := strings.Join(written(t, store, []Seen{one}), "\n")
+		if strings.Contains(names, "Main.liars") != (path == other) || strings.Contains(names, "Main.three") != (path == exe) {
+			t.Errorf("%s: Main.three %v, Main.liars %v", path, strings.Contains(names, "Main.three"), strings.Contains(names, "Main.liars"))
+		}
+	}
 }

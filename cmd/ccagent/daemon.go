@@ -23,6 +23,7 @@ import (
 	"ccagent/agent/overhead"
 	"ccagent/eventlog"
 	"ccagent/internal/buildinfo"
+	"ccagent/internal/printable"
 	"ccagent/profile"
 	"ccagent/profile/rewrite"
 	"ccagent/ui/printer"
@@ -186,6 +187,11 @@ func visible(socket string) ([]control.Process, error) {
 	return a.Processes, nil
 }
 
+// cell is what a program says of itself as the text of a cell: it ends neither the cell nor the line.
+func cell(text string) string {
+	return strings.ReplaceAll(printable.Line(text), "\t", string(printable.Mark))
+}
+
 func printProcesses(to io.Writer, processes []control.Process) error {
 	w := tabwriter.NewWriter(to, 0, 8, 2, ' ', 0)
 	fmt.Fprintln(w, "PID\tSERVICE\tGHC\tWAY\tSTATE\tSAMPLES\tCOST\tEVENTS\tPROGRAM")
@@ -199,7 +205,7 @@ func printProcesses(to io.Writer, processes []control.Process) error {
 		if p.Cost != nil {
 			cost = fmt.Sprintf("%.2f %%", 100**p.Cost)
 		}
-		fmt.Fprintf(w, "%d\t%s\t%s\t%s\t%s\t%d\t%s\t%s\t%s\n", p.PID, p.Service, dash(p.GHC), dash(p.Way), p.State, p.Samples, cost, dash(strings.Join(p.Events, ",")), p.Program)
+		fmt.Fprintf(w, "%d\t%s\t%s\t%s\t%s\t%d\t%s\t%s\t%s\n", p.PID, cell(p.Service), cell(dash(p.GHC)), cell(dash(p.Way)), p.State, p.Samples, cost, dash(strings.Join(p.Events, ",")), cell(p.Program))
 		for _, m := range p.Partly {
 			partly[m.Event+": "+m.Reason] = struct{}{}
 		}
