@@ -404,6 +404,9 @@ func (a *allocation) ending(im *process.Image, words uint64) {
 // bytes.
 func (a *allocation) Detach(im *process.Image, _ uint64) error {
 	err := a.end(im)
+	if b := a.buckets[im.Incarnation]; b != nil {
+		b.End()
+	}
 	delete(a.buckets, im.Incarnation)
 	delete(a.problems, im.Incarnation)
 	return err

@@ -24,9 +24,9 @@ type Bucket struct {
 	// What does not fit goes to excess, if that is set. If supply is set, what is missing up to
 	// Terms.Level comes from there.
 	excess, supply *spare
-	// within is the bucket of many, one of which this is; nil if there is none. Nothing may be spent
+	// within is this process's account in the budget of many; nil if there is none. Nothing may be spent
 	// while either is in debt.
-	within *shared
+	within *Bucket
 	// all is the bucket of all measuring of a capture: costs are taken from it too, and nothing may be spent
 	// while it is in debt. Budget.Pass fills it. Nil if there is none.
 	all *shared
@@ -66,11 +66,11 @@ func (s *spare) put(ns float64) {
 	s.level = min(s.level+ns, s.most)
 }
 
-// take takes what is wanted, or what there is if that is less.
+// take takes what is wanted, or what there is if that is less. Debts that were left may have to be made up for first.
 func (s *spare) take(wanted float64) float64 {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	taken := min(s.level, wanted)
+	taken := max(min(s.level, wanted), 0)
 	s.level -= taken
 	return taken
 }
@@ -97,7 +97,7 @@ func (b *Bucket) Depth() float64 { return b.terms.Depth }
 func (b *Bucket) Level() float64 {
 	level := b.level
 	if b.within != nil {
-		level = min(level, b.within.current())
+		level = min(level, b.within.level)
 	}
 	if b.all != nil {
 		level = min(level, b.all.current())
@@ -125,7 +125,7 @@ func (b *Bucket) gains(time float64) float64 {
 // negative cost corrects an earlier estimate that was too high.
 func (b *Bucket) Pass(time, cost float64) {
 	if b.within != nil {
-		b.within.pass(time, cost)
+		b.within.Pass(time, cost)
 	}
 	for _, all := range [...]*shared{b.all, b.charged} {
 		if all != nil {
@@ -145,6 +145,14 @@ func (b *Bucket) Pass(time, cost float64) {
 	}
 	if missing := b.terms.Level - b.level; missing > 0 && b.supply != nil {
 		b.level += b.supply.take(missing)
+	}
+}
+
+// End leaves what the process of a bucket has in the budget of many, or owes, to the others. The bucket is not used any more.
+func (b *Bucket) End() {
+	if of := b.within; of != nil {
+		of.excess.put(of.level)
+		of.level = 0
 	}
 }
 

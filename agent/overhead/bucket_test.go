@@ -21,23 +21,91 @@ func TestBucketFills(t *testing.T) {
 	}
 }
 
-// What one process spends is taken from all, and what all have spent no process can.
+// A process pays for itself: within its own budget, and within as much of its CPU time as all may take of theirs. What one leaves
+// of that another may have, and all together spend no more than all may.
 func TestProcessesShareABudget(t *testing.T) {
 	const second = 1e9
 	host := NewBudget(0.01)
 	clock := func() uint64 { return 0 }
 	one, other := host.Process(0.1, clock).RTS(), host.Process(0.1, clock).RTS()
-	if one.Rate() != 0.1*ownRTSPart || one.Level() != rtsBurst || other.Level() != rtsBurst {
-		t.Errorf("at the start: %v of %v, %v", one.Level(), one.Rate(), other.Level())
+	levels := func(what string, wantOne, wantOther float64) {
+		t.Helper()
+		if a, b := one.within.level, other.within.level; math.Abs(a-wantOne) > 1e-3 || math.Abs(b-wantOther) > 1e-3 {
+			t.Errorf("%s: %v and %v, want %v and %v", what, a, b, wantOne, wantOther)
+		}
 	}
-	one.Pass(0, 2*rtsBurst)
-	if one.Level() != -rtsBurst || other.Level() != -rtsBurst {
-		t.Errorf("one has spent all: %v, %v", one.Level(), other.Level())
+	if one.Rate() != 0.1*ownRTSPart {
+		t.Errorf("one may spend %v", one.Rate())
 	}
-	other.Pass(second, 0) // of its own it has the most already
-	if want := -rtsBurst + 0.01*ownRTSPart*second; one.Level() != -rtsBurst || math.Abs(other.Level()-want) > 1e-3 {
-		t.Errorf("the other has run: %v, %v; want %v", one.Level(), other.Level(), want)
+	levels("at the start", rtsBurst, 0) // who comes first has what all together may spend then
+	one.Pass(0, 10*rtsBurst)
+	levels("one has spent ten times that", -9*rtsBurst, 0)
+	const rate, depth = 0.01 * ownRTSPart, 0.01 * ownRTSPart * burst
+	if one.Level() != -9*rtsBurst || other.Level() != 0 {
+		t.Errorf("they may spend %v and %v", one.Level(), other.Level())
 	}
+	other.Pass(second, 0)
+	levels("the other has run", -9*rtsBurst, rate*second)
+	other.Pass(10*second, 0) // more than it may keep
+	levels("the other has run for long", -9*rtsBurst, depth)
+	left := min(11*rate*second-depth, 0.01*burst)
+	one.Pass(0, 0)
+	levels("the other has left one what it did not need", -9*rtsBurst+left, depth)
+
+	// One ends in debt, and nobody has anything of others before that is made up for.
+	one.End()
+	third := host.Process(0.1, clock).RTS()
+	if third.Level() != 0 {
+		t.Errorf("a new one may spend %v", third.Level())
+	}
+	third.Pass(second, 0)
+	levels("a third has run", 0, depth)
+	if got := third.Level(); math.Abs(got-rate*second) > 1e-3 {
+		t.Errorf("a third may spend %v, want %v", got, rate*second)
+	}
+	other.End() // with what it has
+	if owed := 9*rtsBurst - left - depth; math.Abs(host.rts.level+owed) > 1e-3 {
+		t.Errorf("all have %v, want %v", host.rts.level, -owed)
+	}
+}
+
+// Whatever processes do that want to spend all that they may, together they spend what all may, and no more.
+func TestProcessesSpendTogetherWhatAllMay(t *testing.T) {
+	const second, turns, processes = 1e9, 200, 20
+	host := NewBudget(0.01)
+	clock := func() uint64 { return 0 }
+	var buckets [processes]*Bucket
+	for i := range buckets {
+		buckets[i] = host.Process(1, clock).Alloc()
+	}
+	start := host.alloc.level
+	for _, b := range buckets {
+		start += b.within.level
+	}
+	spent, used := 0.0, 0.0
+	for turn := range turns {
+		for i, b := range buckets {
+			cost := 0.0
+			if i < 3 { // some want much, the others nothing
+				cost = max(b.Level(), 0)
+			}
+			time := float64(1+i+turn%7) * second / 100
+			b.Pass(time, cost)
+			spent, used = spent+cost, used+time
+		}
+	}
+	left := host.alloc.level
+	for _, b := range buckets {
+		left += b.within.level
+	}
+	if may := start + 0.01*AllocPart*used; spent > may || spent < 0.95*(may-left) {
+		t.Errorf("%.0f ns were spent of %.0f that all may, %.0f are left", spent, may, left)
+	}
+}
+
+// Without a limit of all, each process has its own.
+func TestProcessAlone(t *testing.T) {
+	clock := func() uint64 { return 0 }
 	alone := NewBudget(0).Process(0.1, clock).Alloc()
 	alone.Pass(0, 1e12)
 	if alone.Unlimited() || alone.Level() > 0 {

@@ -45,8 +45,9 @@ type Budget struct {
 	// search is set if choices of functional-logic programs are counted.
 	search bool
 	all    *shared // what all measuring but censuses of the heap may cost; nil until a bucket is asked for
-	// alloc and rts are the buckets of all processes, where each has a budget of its own.
-	alloc, rts *shared
+	// alloc and rts hold what processes leave of their parts of this budget for others, where each has a budget of its own; nil
+	// without a limit.
+	alloc, rts *spare
 	within     *Budget // of all processes; nil if this is that
 	rtsPart    float64
 }
@@ -58,15 +59,28 @@ func NewBudget(asked float64) *Budget {
 }
 
 // Process makes the budget of one process of those that this one is of. Its measuring may take a
-// part of its CPU time, as long as all processes together keep within theirs. The clock is the
+// part of its CPU time, as long as it keeps within the budget of all besides: that is as much of its own CPU time as all may take of
+// theirs, and what other processes leave of that. So all together keep to it, and none pays for another. The clock is the
 // process's CPU time, ns.
 func (b *Budget) Process(part float64, clock Clock) *Budget {
 	if b.Asked > 0 && b.alloc == nil {
 		b.rtsPart = ownRTSPart
-		b.alloc = &shared{Bucket: NewBucket(b.allocTerms())}
-		b.rts = &shared{Bucket: NewBucket(b.rtsTerms(b.rtsDepth()))} // each group fills it
+		alloc, rts := b.allocTerms(), b.rtsTerms(0)
+		b.alloc = &spare{level: alloc.Level + alloc.Loan, most: b.Asked * burst}
+		b.rts = &spare{level: rts.Level, most: b.Asked * burst}
 	}
 	return &Budget{Asked: part, Costs: b.Costs, Clock: clock, spare: spare{most: part * burst}, within: b, rtsPart: ownRTSPart}
+}
+
+// account is the part of a process in the budget of all, within which its own bucket is.
+func (b *Budget) account(t Terms, depth float64, left *spare) *Bucket {
+	if left == nil {
+		return nil
+	}
+	a := NewBucket(Terms{Rate: t.Rate, Depth: depth, Level: depth})
+	a.level = left.take(t.Level + t.Loan)
+	a.excess, a.supply = left, left
+	return a
 }
 
 // part is the part of the target's CPU time that a kind of measuring may take.
@@ -152,8 +166,9 @@ const allocLoan = 4e6
 // Alloc is the bucket of allocation probes; it fills with the target's CPU time.
 func (b *Budget) Alloc() *Bucket {
 	bucket := b.leaving(b.allocTerms())
-	if b.within != nil {
-		bucket.within = b.within.alloc
+	if of := b.within; of != nil {
+		t := of.allocTerms()
+		bucket.within = of.account(t, t.Depth, of.alloc)
 	}
 	return bucket
 }
@@ -205,8 +220,8 @@ func (b *Budget) RTS() *Bucket {
 	}
 	bucket := NewBucket(b.rtsTerms(depth))
 	bucket.supply, bucket.all = &b.spare, b.whole()
-	if b.within != nil {
-		bucket.within = b.within.rts
+	if of := b.within; of != nil {
+		bucket.within = of.account(of.rtsTerms(0), of.rtsDepth(), of.rts)
 	}
 	return bucket
 }

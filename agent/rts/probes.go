@@ -208,6 +208,13 @@ func (p *Probes) release(i *image) error {
 	p.running.Go(func() {
 		<-i.ended
 		_ = i.removeAll() // fails only for what is gone with the process
+		i.mu.Lock()
+		for g := range i.groups {
+			if b := i.groups[g].bucket; b != nil {
+				b.End()
+			}
+		}
+		i.mu.Unlock()
 		p.mu.Lock()
 		defer p.mu.Unlock()
 		p.slots[i.slot] = nil
