@@ -5,7 +5,7 @@
 //	overhead [-rounds N] [-hz HZ] -o FILE [-flags "…"]… CCAGENT PROG [ARG…]
 //	overhead -table FILE
 //	overhead -toggle [-halt | -blank] [-pad] [-pin] [-rounds N] [-seconds S] -o FILE -flags "…" CCAGENT PROG [ARG…]
-//	overhead -whole [-blank] [-rounds N] -o FILE -flags "…" CCAGENT PROG [ARG…]
+//	overhead -whole [-blank | -daemon] [-rounds N] -o FILE -flags "…" CCAGENT PROG [ARG…]
 //	overhead -reported FILE
 //
 // The first appends what it measured to FILE; the second prints what is there as a
@@ -22,7 +22,8 @@
 // anything else keeps the CPUs awake. With -pin the program has one CPU, the last: threads that wake each other take less CPU time on one
 // CPU than on two, and which they are on depends on what else runs.
 //
-// The fourth runs a program that does a fixed amount of work and says what CPU time that took, in turns alone and under ccagent record. Where time is the number of
+// The fourth runs a program that does a fixed amount of work and says what CPU time that took, in turns alone and under ccagent record, or
+// with -daemon beside ccagent daemon, which is started for each such run and takes no flags. Where time is the number of
 // executed instructions, whole runs are alike to a thousandth or two.
 //
 // The fifth prints what work has cost more beside what the captures say.
@@ -53,6 +54,7 @@ type options struct {
 	halt    bool
 	whole   bool
 	blank   bool
+	daemon  bool
 	pad     bool
 	pin     bool
 	ccagent string
@@ -82,6 +84,7 @@ func run(args []string, stdout io.Writer) error {
 	fs.Float64Var(&o.seconds, "seconds", 3, "with -toggle: for how long at a time")
 	fs.BoolVar(&o.halt, "halt", false, "with -toggle: attach once, and stop ccagent in turns")
 	fs.BoolVar(&o.blank, "blank", false, "with -toggle: capture nothing")
+	fs.BoolVar(&o.daemon, "daemon", false, "with -whole: run the program beside the daemon")
 	fs.BoolVar(&o.pad, "pad", false, "with -toggle: keep all CPUs from idling")
 	fs.BoolVar(&o.pin, "pin", false, "with -toggle: run the program on one CPU")
 	table := fs.String("table", "", "print what this file holds")

@@ -14,8 +14,8 @@ import (
 	"time"
 )
 
-// wholeRuns appends turns of whole runs to o.out: a program that does a fixed amount of work runs alone and under ccagent record, in random
-// order, and says itself what CPU time it has used.
+// wholeRuns appends turns of whole runs to o.out: a program that does a fixed amount of work runs alone and under ccagent record, or beside
+// ccagent daemon, in random order, and says itself what CPU time it has used.
 func wholeRuns(o *options) error {
 	dir, err := os.MkdirTemp("", "overhead-")
 	if err != nil {
@@ -29,7 +29,7 @@ func wholeRuns(o *options) error {
 	defer file.Close()
 	log := filepath.Join(dir, "log")
 	captured := o.argv
-	if !o.blank {
+	if !o.blank && !o.daemon {
 		captured = append([]string{o.ccagent, "record", "--quiet", "-o", log}, strings.Fields(o.flags[0])...)
 		captured = append(append(captured, "--"), o.argv...)
 	}
@@ -44,6 +44,12 @@ func wholeRuns(o *options) error {
 			}
 			if err := os.RemoveAll(log); err != nil {
 				return err
+			}
+			if o.daemon && k == first {
+				if *to, t.Reported, err = besideDaemon(o, dir, argv); err != nil {
+					return err
+				}
+				continue
 			}
 			if *to, err = wholeRun(argv); err != nil {
 				return err
@@ -62,6 +68,41 @@ func wholeRuns(o *options) error {
 		}
 	}
 	return nil
+}
+
+// besideDaemon runs a command while a daemon profiles it, and gives what the daemon's log says that has cost.
+func besideDaemon(o *options, dir string, argv []string) (s stretch, reported float64, err error) {
+	state, socket := filepath.Join(dir, "state"), filepath.Join(dir, "control.sock")
+	if err := os.RemoveAll(state); err != nil {
+		return s, 0, err
+	}
+	var said bytes.Buffer
+	daemon := exec.Command(o.ccagent, "daemon", "--config", filepath.Join(dir, "none.yaml"), "--state-dir", state, "--socket", socket)
+	daemon.Stderr = &said
+	if err := daemon.Start(); err != nil {
+		return s, 0, err
+	}
+	ended := make(chan error, 1)
+	go func() { ended <- daemon.Wait() }()
+	stopped := func(err error) error { return errors.Join(err, fmt.Errorf("the daemon: %s", &said)) }
+	for exec.Command(o.ccagent, "status", "--socket", socket).Run() != nil {
+		select {
+		case err := <-ended:
+			return s, 0, stopped(err)
+		case <-time.After(200 * time.Millisecond):
+		}
+	}
+	s, err = wholeRun(argv)
+	err = errors.Join(err, daemon.Process.Signal(os.Interrupt))
+	if failed := <-ended; failed != nil || err != nil {
+		return s, 0, stopped(errors.Join(err, failed))
+	}
+	pieces, err := filepath.Glob(filepath.Join(state, filepath.Base(argv[0]), "*.eventlog"))
+	if err != nil || len(pieces) != 1 {
+		return s, 0, stopped(fmt.Errorf("it has left %d pieces of the program (%v)", len(pieces), err))
+	}
+	reported, _, err = reportedBy(filepath.Join(filepath.Dir(o.ccagent), "ccview"), pieces[0])
+	return s, reported, err
 }
 
 // wholeRun runs a command whose last line on standard error is the CPU time that the program has used, in ns.
