@@ -112,7 +112,7 @@ func knowsEvents(t *testing.T, version string, sizes map[uint16]uint16) {
 		t.Errorf("GHC %s: %v, complete %t, %d unknown, %d of %d events", version, r.Err(), r.Complete(), unknown, len(seen), len(ids))
 	}
 	for _, id := range ids {
-		if typ := r.types.of(id); id < fixedNew && (typ == nil || typ.event == nil) {
+		if typ := r.types.of(id); id < fixedNew && (typ == nil || typ.kind == nil) {
 			t.Errorf("GHC %s: event %d is not known", version, id)
 		}
 	}

@@ -187,7 +187,11 @@ func (in *input) readType() (EventType, bool) {
 	t := EventType{
 		ID:   binary.BigEndian.Uint16(b[4:]),
 		Size: binary.BigEndian.Uint16(b[6:]),
-		Desc: string(b[12 : 12+desc]),
+	}
+	if k := kindOf[t.ID]; k != nil && k.Desc == string(b[12:12+desc]) {
+		t.Desc = k.Desc
+	} else {
+		t.Desc = string(b[12 : 12+desc])
 	}
 	if extra > 0 {
 		t.Extra = bytes.Clone(b[16+desc : 16+desc+extra])

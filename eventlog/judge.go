@@ -150,7 +150,7 @@ func (j *judge) believable(p int, f fit, least int) bool {
 			f = closeFit // between blocks
 		}
 		switch {
-		case id == IDBlockMarker && t.event != nil:
+		case id == IDBlockMarker && t.kind != nil:
 			m, shape, near := j.marker(b, at)
 			if !shape || !near && !expected {
 				return false

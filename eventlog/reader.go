@@ -117,7 +117,7 @@ func (r *Reader) Declares(id uint16) bool {
 		return false
 	}
 	t := r.types.of(id)
-	return t != nil && t.event != nil
+	return t != nil && t.kind != nil
 }
 
 // Next reads the next record, and reports whether there is one.
@@ -171,7 +171,7 @@ func (r *Reader) step() {
 		r.block.boundary = at
 	}
 	t := r.types.of(id)
-	isMarker := id == IDBlockMarker && t != nil && t.event != nil
+	isMarker := id == IDBlockMarker && t != nil && t.kind != nil
 	switch {
 	case at == r.block.boundary && !isMarker && (id != idEnd || r.in.need(3) > 2) && r.mendMarker(at), r.in.starved:
 		return
@@ -221,21 +221,22 @@ func (r *Reader) step() {
 	}
 	// Looking ahead may have moved what is in the buffer.
 	rec.Payload = r.in.buf[r.in.pos+head : r.in.pos+total]
-	if t.event == nil || r.only != nil && !r.only[id] && !isMarker {
+	if t.kind == nil || r.only != nil && !r.only[id] && !isMarker {
 		r.unknown = Unknown{ID: id, Desc: t.desc, Payload: rec.Payload}
 		r.took(&r.unknown, total)
 		return
 	}
 	c := &r.c
 	c.decode(rec.Payload, t.size, t.lenient)
-	t.event.layout(c)
+	event := t.into()
+	event.layout(c)
 	if c.failed != "" || t.size == VariableSize && (c.nul || c.off < len(rec.Payload)) {
 		if !r.agreeOnLength(at, id, head, total) {
 			return
 		}
 		rec.Payload = r.in.buf[r.in.pos+head : r.in.pos+total]
 	}
-	r.took(t.event, total)
+	r.took(event, total)
 }
 
 // took makes ev the record, and goes on after it.

@@ -17,12 +17,25 @@ type readType struct {
 	lenient  bool
 	miscount bool // its length may be one more than it has; see trueSize
 	size     uint16
-	event    Event // to decode into; nil for events that are not known
+	kind     *kind // nil for events that are not known
+	event    Event // to decode into; nil before the first of its type
 	desc     string
+}
+
+// into is what an event of a known type is decoded into. Of some two hundred types that a log declares it has few, and whoever reads
+// many small logs would make as many events for each.
+func (t *readType) into() Event {
+	if t.event == nil {
+		t.event = t.kind.make()
+	}
+	return t.event
 }
 
 // declare adds a declaration of the header.
 func (t *typeTable) declare(ev EventType) {
+	if t.declared == nil {
+		t.declared = make([]EventType, 0, len(kinds))
+	}
 	t.declared = append(t.declared, ev)
 	t.install(ev)
 }
@@ -30,11 +43,11 @@ func (t *typeTable) declare(ev EventType) {
 // install prepares for reading events of a type.
 func (t *typeTable) install(ev EventType) {
 	if n := int(ev.ID) + 1; n > len(t.byID) {
-		t.byID = append(t.byID, make([]readType, n-len(t.byID))...)
+		t.byID = append(t.byID, make([]readType, max(n, int(kinds[len(kinds)-1].ID)+1)-len(t.byID))...)
 	}
 	rt := readType{declared: true, size: ev.Size, desc: ev.Desc}
 	if k := kindOf[ev.ID]; k != nil && k.reads(ev) {
-		rt.event = k.make()
+		rt.kind = k
 		rt.lenient = k.own || ev.Size != VariableSize
 		rt.miscount = ev.ID == IDInfoTable
 	}
