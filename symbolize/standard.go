@@ -37,7 +37,7 @@ func standardThunk(symbol string) bool {
 func (m *opened) findWriters(ctx context.Context) error {
 	var thunks []uint64
 	for _, a := range m.mod.Addresses {
-		if s, _, _ := m.symbols.Find(a.Addr); s != nil && s.Addr == a.Addr && standardThunk(s.Name) {
+		if standardThunk(m.symbols.NameAt(a.Addr)) {
 			thunks = append(thunks, a.Addr)
 		}
 	}

@@ -27,6 +27,19 @@ func global(name string, addr, size uint64) elffile.Symbol {
 	return elffile.Symbol{Name: name, Addr: addr, Size: size, Bind: elf.STB_GLOBAL}
 }
 
+// The name at an address is that of the symbol which begins there. To ask for it finds out of no symbol whose code it is.
+func TestNameAt(t *testing.T) {
+	_, table := code(global("stg_ap_2_upd_info", 0x1000, 0x100), global("evacuate", 0x1200, 0x100), global("c_work", 0x2800, 0))
+	for addr, want := range map[uint64]string{0x1000: "stg_ap_2_upd_info", 0x1200: "evacuate", 0x1001: "", 0x11ff: "", 0x1300: "", 0x0fff: ""} {
+		if got := table.NameAt(addr); got != want {
+			t.Errorf("at %#x begins %q, want %q", addr, got, want)
+		}
+	}
+	if len(table.understood) != 0 || len(table.settled) != 0 {
+		t.Errorf("%d symbols were understood and %d settled", len(table.understood), len(table.settled))
+	}
+}
+
 // An address in a symbol's code is exactly that symbol's; one between two symbols is
 // only near them, and never takes their name for Haskell code.
 func TestEvidenceOfAddresses(t *testing.T) {

@@ -214,6 +214,16 @@ func (t *Table) Find(addr uint64) (covering, before, after *Symbol) {
 	return t.symbol(c), t.symbol(next - 1), t.symbol(next)
 }
 
+// NameAt is the name of the symbol that begins at addr and covers it, empty if there is none. Whose code it is, which may take
+// looking at thousands of others, is not found out.
+func (t *Table) NameAt(addr uint64) string {
+	c, _ := t.find(addr)
+	if c < 0 || t.order[c].addr != addr {
+		return ""
+	}
+	return t.full(c).Name
+}
+
 // symbol gives a symbol by its position; nil where there is none.
 func (t *Table) symbol(i int) *Symbol {
 	if i < 0 || i >= len(t.order) {
