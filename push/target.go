@@ -152,8 +152,15 @@ type later struct {
 func (e *later) Error() string { return e.err.Error() }
 func (e *later) Unwrap() error { return e.err }
 
-// compressors keep what a gzip.Writer has, some 800 KB: most requests have a few dozen KB.
-var compressors = sync.Pool{New: func() any { return gzip.NewWriter(nil) }}
+// compressors keep what a gzip.Writer has, some MB: most requests have a few dozen KB. To compress more takes more CPU time than
+// the bytes are worth.
+var compressors = sync.Pool{New: func() any {
+	w, err := gzip.NewWriterLevel(nil, gzip.BestSpeed)
+	if err != nil {
+		panic(err) // there is such a level
+	}
+	return w
+}}
 
 func compress(body []byte) []byte {
 	var z bytes.Buffer
