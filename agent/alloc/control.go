@@ -412,7 +412,7 @@ func (a *allocation) openWindow(ai *image, p *probe, now uint64, stretch float64
 	p.open(math.Max(cycle/(float64(p.length)*p.overrun), 1), p.length, a, ai)
 	cycleMin := uint64(minCycle)
 	if a.host.OwnLogs {
-		cycleMin = uint64(ownCycle * min(max(1, float64(p.length)/float64(ownLength)), ownLongest))
+		cycleMin = ownCycleOf(p.length, a.inWindows())
 	}
 	p.notBefore = now + cycleMin + rand.Uint64N(cycleMin)
 }

@@ -45,11 +45,42 @@ const (
 	leastPaced = 500e6
 	// ownStretch is maxStretch: the longest windows, of processes that use little, are as long as the period in which the kernel
 	// shares out a limited group's CPU time. Shorter ones would find such a process waiting for its next share most of the time.
-	// ownLook is the least time between the agent's looks in a window at what that has cost, and ownLooks how many there are.
+	// ownLook is the least time between the agent's looks in a window at what that has cost, and ownLooks how many there are,
+	// where it is not known how often the probe is hit. Afterwards there is one, at the end, for each wakes a CPU: a window is at
+	// most four times as long as the one before, and what it has cost more than expected is paid back by what follows.
 	ownStretch = 100
 	ownLook    = ownLength
 	ownLooks   = 3
+	// ownApart is how far apart the windows of all processes together are on average, as long as each process has one every
+	// ownSeldom, ns: what they take the agent does not grow with the number of processes before each has only those.
+	ownApart  = 500e6
+	ownSeldom = 15e9
 )
+
+// ownLookAfter is how long a window of a process of many lasts until the agent looks at what it has cost.
+func ownLookAfter(length time.Duration, known bool) time.Duration {
+	if known {
+		return length
+	}
+	return max(overhead.ShortSleep, min(length/2, ownLook), length/ownLooks)
+}
+
+// ownCycleOf is the least time from a window of a length to the next of its process, ns, where so many processes have windows.
+func ownCycleOf(length time.Duration, processes int) uint64 {
+	alone := ownCycle * min(max(1, float64(length)/float64(ownLength)), ownLongest)
+	// A random time of up to as much is added.
+	return uint64(max(alone, min(float64(processes)*ownApart, ownSeldom)/1.5))
+}
+
+// inWindows is how many processes have windows.
+func (a *allocation) inWindows() (n int) {
+	for _, ai := range a.images {
+		if p := ai.probes[bpf.SiteNursery]; p != nil && !p.continuous() {
+			n++
+		}
+	}
+	return n
+}
 
 // bucketOf is the bucket from which an image's probes are paid.
 func (a *allocation) bucketOf(im *process.Image) *bucket {

@@ -178,7 +178,7 @@ func (p *probe) open(factor float64, length time.Duration, a *allocation, ai *im
 	p.addPlacement(placement{begin: begin, factor: factor})
 	p.lastBegin = begin
 	p.window = make(chan window, 1)
-	done, most := p.window, p.maxHits
+	done, most, known := p.window, p.maxHits, p.hitRate > 0
 	a.background.Go(func() {
 		defer overhead.Hasten()()
 		l, err := p.attach()
@@ -192,7 +192,7 @@ func (p *probe) open(factor float64, length time.Duration, a *allocation, ai *im
 		w.after = w.before
 		look := overhead.ShortSleep
 		if a.host.OwnLogs {
-			look = max(look, min(length/2, ownLook), length/ownLooks)
+			look = ownLookAfter(length, known)
 		}
 		for left := length; left > 0 && errs[1] == nil && !a.stopped(); left -= look {
 			overhead.Sleep(min(left, look))
