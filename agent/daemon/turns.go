@@ -16,7 +16,7 @@ const (
 	// turnInterval is while a process is new, or much arrives.
 	turnInterval = 100 * time.Millisecond
 	// quietInterval is otherwise, and changeInterval the least time from one to the next for a change.
-	quietInterval  = 500 * time.Millisecond
+	quietInterval  = time.Second
 	changeInterval = 250 * time.Millisecond
 	// settleInterval is how long a change is waited for to be whole: a program that starts is a fork, an exec and
 	// its libraries.
