@@ -13,6 +13,7 @@ import (
 	"syscall"
 	"time"
 
+	common "go.opentelemetry.io/proto/otlp/common/v1"
 	otlp "go.opentelemetry.io/proto/otlp/profiles/v1development"
 	"google.golang.org/protobuf/proto"
 
@@ -22,7 +23,10 @@ import (
 
 // probeEvery is how often a process is started whose first sample is timed. It runs alone in its
 // control group, without a limit.
-const probeEvery = 15 * time.Second
+const (
+	probeEvery   = 15 * time.Second
+	probeService = "probe"
+)
 
 func measureHost(o *options, duration time.Duration) (err error) {
 	dir := o.keep
@@ -153,11 +157,12 @@ func measureHost(o *options, duration time.Duration) (err error) {
 		return err
 	}
 	printLine("from a program's start to its first sample", "%s", quantiles(first))
-	arrived, err := arrivals(received)
+	lasting, ended, err := arrivals(received)
 	if err != nil {
 		return err
 	}
-	printLine("from a piece's last event to the collector", "%s", quantiles(arrived))
+	printLine("from a piece's last event to the collector", "%s", quantiles(lasting))
+	printLine("of programs that have ended, whose last pieces wait for those of others", "%s", quantiles(ended))
 	for _, e := range s.Engines {
 		printLine("sent to "+e.Name, "%d pieces, %d wait, %v dropped, %.0f kB a process-hour before compression", e.Sent, e.Waiting, e.Dropped, float64(e.Bytes)/1e3/(wall.Hours()*float64(o.processes)))
 	}
@@ -168,7 +173,7 @@ func measureHost(o *options, duration time.Duration) (err error) {
 func probe(p *population) (pid int, at time.Time, err error) {
 	cmd := exec.Command(filepath.Join(p.o.programs, p.releases()[0], "host", "alloc31"), "8000")
 	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
-	cmd.Env = []string{"OTEL_SERVICE_NAME=probe"}
+	cmd.Env = []string{"OTEL_SERVICE_NAME=" + probeService}
 	at = time.Now()
 	if err := cmd.Run(); err != nil {
 		return 0, at, fmt.Errorf("run %v: %w", cmd.Args, err)
@@ -192,7 +197,7 @@ func busyTime() (time.Duration, error) {
 
 // firstSamples returns for each probe how long after its start its first sample was.
 func firstSamples(dir string, probes map[int]time.Time) (all []time.Duration, err error) {
-	err = filepath.WalkDir(filepath.Join(dir, "probe"), func(path string, e fs.DirEntry, err error) error {
+	err = filepath.WalkDir(filepath.Join(dir, probeService), func(path string, e fs.DirEntry, err error) error {
 		if err != nil || e.IsDir() {
 			return err
 		}
@@ -240,30 +245,39 @@ func cutPID(path string) (pid int, rest string, ok bool) {
 	return 0, "", false
 }
 
-// arrivals returns how long after the last event of a piece its request was at the collector. Pieces of
-// a process arrive in their order.
-func arrivals(received string) (all []time.Duration, err error) {
+// arrivals returns how long after the last event of a piece its request was at the collector, of processes that go on and of those that
+// probe has started, which have ended.
+func arrivals(received string) (lasting, ended []time.Duration, err error) {
 	files, err := filepath.Glob(filepath.Join(received, "*.pb"))
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	for _, path := range files {
 		text, err := os.ReadFile(path)
 		if err != nil {
-			return nil, err
+			return nil, nil, err
 		}
 		info, err := os.Stat(path)
 		if err != nil {
-			return nil, err
+			return nil, nil, err
 		}
 		var data otlp.ProfilesData
 		if err := proto.Unmarshal(text, &data); err != nil {
-			return nil, err
+			return nil, nil, err
 		}
-		p := data.ResourceProfiles[0].ScopeProfiles[0].Profiles[0]
-		all = append(all, info.ModTime().Sub(time.Unix(0, int64(p.TimeUnixNano+p.DurationNano))))
+		of := data.ResourceProfiles[0]
+		p := of.ScopeProfiles[0].Profiles[0]
+		took := info.ModTime().Sub(time.Unix(0, int64(p.TimeUnixNano+p.DurationNano)))
+		if slices.ContainsFunc(of.Resource.Attributes, func(a *common.KeyValue) bool {
+			table := data.Dictionary.StringTable
+			return table[a.KeyStrindex] == "service.name" && table[a.Value.GetStringValueStrindex()] == probeService
+		}) {
+			ended = append(ended, took)
+		} else {
+			lasting = append(lasting, took)
+		}
 	}
-	return all, nil
+	return lasting, ended, nil
 }
 
 func quantiles(all []time.Duration) string {
