@@ -16,6 +16,10 @@ const lookahead = chain * maxEvent
 // it has room for twice what is asked for, so that a search which goes on byte by byte
 // moves each byte to the buffer's beginning about once, not once a step.
 const (
+	// firstBuffer holds the header of a log, and minBuffer is what there is from then on: who asks for the beginning of a log alone has
+	// it without.
+	firstBuffer = 16 << 10
+
 	minBuffer = 2 * maxEvent
 	maxAsked  = maxEvent + lookahead
 	maxBuffer = 2 * maxAsked
@@ -73,8 +77,8 @@ func (in *input) fill(n int) int {
 // makeRoom moves what is left in the buffer to its beginning, or grows it.
 func (in *input) makeRoom() {
 	buf := in.buf
-	if in.pos == 0 {
-		buf = make([]byte, min(2*len(buf), maxBuffer))
+	if in.pos == 0 || len(buf) < minBuffer {
+		buf = make([]byte, min(max(2*len(buf), minBuffer), maxBuffer))
 	}
 	in.base += int64(in.pos)
 	in.end = copy(buf, in.buf[in.pos:in.end])

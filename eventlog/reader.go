@@ -59,7 +59,7 @@ type Reader struct {
 
 // NewReader makes a Reader. The header is read by the first Next.
 func NewReader(r io.Reader) *Reader {
-	rd := &Reader{in: input{r: r, buf: make([]byte, minBuffer)}}
+	rd := &Reader{in: input{r: r, buf: make([]byte, firstBuffer)}}
 	rd.judge = judge{in: &rd.in, types: &rd.types, block: &rd.block}
 	return rd
 }

@@ -24,6 +24,9 @@ func TestReaderMakesEventsOfTypesThatItReads(t *testing.T) {
 	if r.Err() != nil || !r.Complete() {
 		t.Fatal(r.Err(), r.Complete())
 	}
+	if len(r.in.buf) != firstBuffer {
+		t.Errorf("a log of %d bytes took a buffer of %d", log.Len(), len(r.in.buf))
+	}
 	made := 0
 	for i := range r.types.byID {
 		if r.types.byID[i].event != nil {
