@@ -340,7 +340,7 @@ func (a *allocation) placeNext(ai *image, b *overhead.Bucket) {
 				cost = a.estimateBlockCost(ai)
 			}
 		}
-		if cost+inPlace < maxContinuousShare*a.allowed(ai, b) && b.Level() > b.Depth()/2 && now >= p.notBefore {
+		if a.mayStay(ai, p, cost+inPlace, b) && b.Level() > b.Most()/2 && now >= p.notBefore {
 			if p.place(now) != nil {
 				ai.probes[site] = nil
 			}

@@ -25,7 +25,7 @@ import (
 const (
 	// ownKeeps is how many samples of a stratum are kept of each process, to settle its log.
 	ownKeeps = 128
-	// restInterval is how often a process is looked at whose probes cost little, or that has none in place, ns, at the least, and
+	// restInterval is how often a process is looked at whose probes cost little, ns, at the least, and
 	// begunPeriod for how long a new one is looked at at each turn. One whose probe is in place is looked at as soon as its
 	// hits have cost unseenCost, ns: their count is one system call, and a look takes a dozen.
 	restInterval = 5e9
@@ -51,6 +51,9 @@ const (
 	ownStretch = 100
 	ownLook    = ownLength
 	ownLooks   = 3
+	// ownContinuousShare is the part of a process's own budget that hits of a continuous probe may take which are not sampled. To put
+	// one in again and again takes the agent more than such a process has hits in a window.
+	ownContinuousShare = 0.5
 	// ownApart is how far apart the windows of all processes together are on average, as long as each process has one every
 	// ownSeldom, ns: what they take the agent does not grow with the number of processes before each has only those.
 	ownApart  = 500e6
@@ -171,9 +174,12 @@ func (a *allocation) hitOften(ai *image) (bool, error) {
 	return a.costSince(ai, &c) > unseenCost, err
 }
 
+// hitCost is what a hit costs that is not sampled, ns.
+func (a *allocation) hitCost() float64 { return a.host.Budget.Costs.Trap() + countedHit + a.handling }
+
 // costSince is what a process's probes have cost since it was looked at last, ns.
 func (a *allocation) costSince(ai *image, c *counting) float64 {
-	return float64(c.hits(bpf.SiteNursery)-ai.hits)*(a.host.Budget.Costs.Trap()+countedHit+a.handling) + float64(c.account.Took-ai.took)
+	return float64(c.hits(bpf.SiteNursery)-ai.hits)*a.hitCost() + float64(c.account.Took-ai.took)
 }
 
 // balance is throttleEach of one process. One that has not run since is left as it is.
@@ -216,7 +222,7 @@ func (a *allocation) balance(ai *image, now uint64) error {
 		ai.next = now
 	case !nursery.continuous():
 		ai.next = now + a.rest(ai, nursery, now)
-	case a.costOf(nursery) > a.allowed(ai, ai.bucket.Bucket)/4:
+	case nursery.hitRate > 0 && !a.mayStay(ai, nursery, 0, ai.bucket.Bucket):
 		ai.next = now
 	}
 	return nil
@@ -229,7 +235,7 @@ func (a *allocation) rest(ai *image, nursery *probe, now uint64) uint64 {
 	if debt := -ai.bucket.Level(); debt > 0 {
 		rest = max(rest, debt/a.allowed(ai, ai.bucket.Bucket))
 	}
-	return uint64(min(rest, restInterval))
+	return uint64(min(rest, 2*ownSeldom))
 }
 
 // rateOf is what the probes of a process may take of its CPU time. Where little is left all processes
@@ -243,6 +249,15 @@ func (a *allocation) rateOf(b *overhead.Bucket) float64 {
 		rate /= 4
 	}
 	return rate
+}
+
+// mayStay reports whether a probe may be in place continuously that would take a share of a CPU with those that are. One process's of many
+// may if hits that are not sampled fit what samples leave of its own budget: those limit themselves (pace).
+func (a *allocation) mayStay(ai *image, p *probe, cost float64, b *overhead.Bucket) bool {
+	if !a.host.OwnLogs || b.Unlimited() {
+		return cost < maxContinuousShare*a.allowed(ai, b)
+	}
+	return p.hitRate > 0 && p.hitRate*a.hitCost()/1e9 < ownContinuousShare*b.Rate()*max(ai.share, leastShare)
 }
 
 // pace has full nurseries sampled as often as the process's CPU time allows, of which it uses a share

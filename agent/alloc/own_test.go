@@ -1,11 +1,15 @@
 package alloc
 
 import (
+	"io"
 	"math/rand/v2"
 	"testing"
 	"time"
 
 	"ccagent/agent/overhead"
+	"ccagent/agent/process"
+	"ccagent/agent/source"
+	"ccagent/bpf"
 )
 
 // Up to thirty processes have two windows a second together, so that what these take the agent does not grow with their number;
@@ -52,12 +56,43 @@ func TestLooksInAWindow(t *testing.T) {
 		if n := looks(length, true); n != 1 {
 			t.Errorf("a window of %v has %d looks", length, n)
 		}
-		n := looks(length, false)
-		if n > ownLooks+1 {
+		if n := looks(length, false); n > ownLooks+1 || n < 2 && length > overhead.ShortSleep {
 			t.Errorf("a window of %v of a process that was not seen has %d looks", length, n)
 		}
-		if length > ownLook && n < 2 || length > overhead.ShortSleep && n < 1 {
-			t.Errorf("a window of %v of a process that was not seen has no look before its end", length)
-		}
+	}
+}
+
+// nothing is a probe in no process.
+type nothing struct{}
+
+func (nothing) Close() error { return nil }
+
+// A process whose probe is hit seldom has it put in once, and not for windows, as soon as all processes together have saved up
+// half of what they may, which is less than half of what the process may.
+func TestProbeThatIsHitSeldomStays(t *testing.T) {
+	const second = 1e9
+	budget := overhead.NewBudget(0.003)
+	a := &allocation{host: &source.Host{OwnLogs: true, Budget: budget}}
+	own := budget.Process(0.01, func() uint64 { return 0 })
+	attached := 0
+	seldom := &probe{site: bpf.SiteNursery, hitRate: 5, attach: func() (io.Closer, error) {
+		attached++
+		return nothing{}, nil
+	}}
+	ai := &image{im: &process.Image{}, ledger: newLedger(false, nil, 0), share: 0.024, bucket: newBucket(own)}
+	ai.probes[bpf.SiteNursery] = seldom
+	b := ai.bucket.Bucket
+	b.Pass(100*second, 0)
+	if b.Level() != b.Most() || b.Most() > b.Depth()/2 {
+		t.Fatalf("all have saved up %v, the process may have %v of %v", b.Level(), b.Most(), b.Depth())
+	}
+	for range 10 {
+		a.placeNext(ai, b)
+	}
+	if attached != 1 || !seldom.continuous() {
+		t.Errorf("the probe was put in %d times, and stays: %t", attached, seldom.continuous())
+	}
+	if often := (&probe{site: bpf.SiteNursery, hitRate: 300}); a.mayStay(ai, often, 0, b) {
+		t.Error("a probe stays that is hit 300 times a second in a process that uses a fortieth of a CPU")
 	}
 }

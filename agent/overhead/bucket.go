@@ -93,6 +93,15 @@ func (b *Bucket) Rate() float64 { return b.terms.Rate }
 // Depth is what is saved up at the most, once a loan is paid back.
 func (b *Bucket) Depth() float64 { return b.terms.Depth }
 
+// Most is the highest level that there is, once a loan is paid back: of one bucket of many that of all may be lower than its own.
+func (b *Bucket) Most() float64 {
+	most := b.terms.Depth
+	if b.within != nil {
+		most = min(most, b.within.terms.Depth)
+	}
+	return most
+}
+
 // Level is what may be spent now; negative is debt.
 func (b *Bucket) Level() float64 {
 	level := b.level
