@@ -73,6 +73,9 @@ func (r *Reader) Only(ids ...uint16) {
 	}
 }
 
+// Without has the Reader decode no events of these types: they are Unknown, as with Only. It is called before the first Next.
+func (r *Reader) Without(ids ...uint16) { r.types.without = ids }
+
 // Types gives the header's declarations in their order, once Next was called.
 func (r *Reader) Types() []EventType { return r.types.declared }
 
@@ -221,7 +224,7 @@ func (r *Reader) step() {
 	}
 	// Looking ahead may have moved what is in the buffer.
 	rec.Payload = r.in.buf[r.in.pos+head : r.in.pos+total]
-	if t.kind == nil || r.only != nil && !r.only[id] && !isMarker {
+	if t.kind == nil || t.without || r.only != nil && !r.only[id] && !isMarker {
 		r.unknown = Unknown{ID: id, Desc: t.desc, Payload: rec.Payload}
 		r.took(&r.unknown, total)
 		return

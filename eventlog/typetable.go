@@ -3,17 +3,20 @@ package eventlog
 import (
 	"bytes"
 	"encoding/binary"
+	"slices"
 )
 
 // typeTable has the types of events that a log's header declares.
 type typeTable struct {
 	declared []EventType // in the order of the header
 	byID     []readType
+	without  []uint16 // types that are not decoded
 }
 
 // readType is what the reader does with an event id.
 type readType struct {
 	declared bool
+	without  bool // it is not decoded
 	lenient  bool
 	miscount bool // its length may be one more than it has; see trueSize
 	size     uint16
@@ -45,7 +48,7 @@ func (t *typeTable) install(ev EventType) {
 	if n := int(ev.ID) + 1; n > len(t.byID) {
 		t.byID = append(t.byID, make([]readType, max(n, int(kinds[len(kinds)-1].ID)+1)-len(t.byID))...)
 	}
-	rt := readType{declared: true, size: ev.Size, desc: ev.Desc}
+	rt := readType{declared: true, without: slices.Contains(t.without, ev.ID), size: ev.Size, desc: ev.Desc}
 	if k := kindOf[ev.ID]; k != nil && k.reads(ev) {
 		rt.kind = k
 		rt.lenient = k.own || ev.Size != VariableSize

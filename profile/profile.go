@@ -77,6 +77,15 @@ func Load(r io.Reader) (*Profile, error) {
 	return New(l), nil
 }
 
+// LoadSamples is Load for those who ask about samples alone: see [columns.LoadSamples].
+func LoadSamples(r io.Reader) (*Profile, error) {
+	l, err := columns.LoadSamples(r)
+	if err != nil {
+		return nil, err
+	}
+	return New(l), nil
+}
+
 // Order returns the log's stack tree in depth-first order.
 func (p *Profile) Order() *columns.Order {
 	p.tree.once.Do(func() { p.tree.order = p.Nodes.DepthFirst() })

@@ -104,7 +104,7 @@ func convert(log *os.File, what conversion) (*push.Request, error) {
 	if err != nil {
 		return nil, err
 	}
-	p, err := profile.Load(io.NewSectionReader(log, 0, st.Size()))
+	p, err := profile.LoadSamples(io.NewSectionReader(log, 0, st.Size()))
 	if err != nil {
 		return nil, err
 	}

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"slices"
 	"strings"
 
 	"ccagent/eventlog"
@@ -80,8 +81,23 @@ const progressStep = 4 << 20
 // Log.Accounting.
 func Load(r io.Reader) (*Log, error) { return loadFrom(&countingReader{r: r}, newBuilder()) }
 
+// ofCollections are the events of collections and of the heap's size: most of what a daemon's log has.
+var ofCollections = []uint16{
+	eventlog.IDGCStart, eventlog.IDGCEnd, eventlog.IDRequestSeqGC, eventlog.IDRequestParGC, eventlog.IDGCIdle, eventlog.IDGCWork, eventlog.IDGCDone,
+	eventlog.IDHeapAllocated, eventlog.IDHeapSize, eventlog.IDHeapLive, eventlog.IDGCStats, eventlog.IDGCGlobalSync, eventlog.IDMemReturn, eventlog.IDBlocksSize,
+}
+
+// LoadSamples is Load for those who ask about samples alone: the Log has nothing of collections and of the heap's size, which are not
+// decoded.
+func LoadSamples(r io.Reader) (*Log, error) {
+	b := newBuilder()
+	b.without = ofCollections
+	return loadFrom(&countingReader{r: r}, b)
+}
+
 func loadFrom(in *countingReader, b *builder) (*Log, error) {
 	rd := eventlog.NewReader(in)
+	rd.Without(b.without...)
 	b.take(rd)
 	if err := rd.Err(); err != nil {
 		return nil, err
@@ -124,6 +140,7 @@ type builder struct {
 	last      uint64 // time of the last event written while the program ran
 	damaged   bool   // there was damage since
 	reading   *eventlog.Origins
+	without   []uint16 // types of events that are passed over
 }
 
 // on makes the parts write to a Log.
@@ -165,6 +182,12 @@ func (b *builder) add(rec *eventlog.Record) {
 	case *eventlog.Malformed:
 		b.malformed(ev)
 	case *eventlog.Unknown:
+		if slices.Contains(b.without, ev.ID) {
+			if !p.HaveCapture {
+				b.ran(rec.Time)
+			}
+			return
+		}
 		p.Accounting.Unknown++
 
 	case *eventlog.Capture:
