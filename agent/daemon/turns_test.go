@@ -5,7 +5,28 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"ccagent/agent/engine"
 )
+
+// Where nothing changes the loop wakes once a second; a process that is new is looked at more often, for two seconds.
+func TestTurnsAreRare(t *testing.T) {
+	begun := time.Now()
+	d := &Daemon{engine: &engine.Engine{}}
+	turns := func(from, to time.Duration) (n int) {
+		for at := begun.Add(from); at.Before(begun.Add(to)); at = at.Add(d.pause(at)) {
+			n++
+		}
+		return n
+	}
+	if n := turns(0, time.Minute); n != 60 {
+		t.Errorf("the loop has %d turns in a minute in which nothing changes", n)
+	}
+	d.taken = begun
+	if n := turns(0, time.Minute); n != 20+58 {
+		t.Errorf("the loop has %d turns in a minute that begins with a new process", n)
+	}
+}
 
 // Changes wake the loop once before a turn, however many there are; those that come during the turn wake it after it.
 func TestTurnsTellChanges(t *testing.T) {
