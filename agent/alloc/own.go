@@ -222,7 +222,7 @@ func (a *allocation) balance(ai *image, now uint64) error {
 		ai.next = now
 	case !nursery.continuous():
 		ai.next = now + a.rest(ai, nursery, now)
-	case nursery.hitRate > 0 && !a.mayStay(ai, nursery, 0, ai.bucket.Bucket):
+	case !a.mayStay(ai, nursery, 0, ai.bucket.Bucket):
 		ai.next = now
 	}
 	return nil
@@ -252,12 +252,12 @@ func (a *allocation) rateOf(b *overhead.Bucket) float64 {
 }
 
 // mayStay reports whether a probe may be in place continuously that would take a share of a CPU with those that are. One process's of many
-// may if hits that are not sampled fit what samples leave of its own budget: those limit themselves (pace).
+// may if hits that are not sampled fit a part of its own budget: those that are limit themselves (pace).
 func (a *allocation) mayStay(ai *image, p *probe, cost float64, b *overhead.Bucket) bool {
 	if !a.host.OwnLogs || b.Unlimited() {
 		return cost < maxContinuousShare*a.allowed(ai, b)
 	}
-	return p.hitRate > 0 && p.hitRate*a.hitCost()/1e9 < ownContinuousShare*b.Rate()*max(ai.share, leastShare)
+	return p.hitRate*a.hitCost()/1e9 < ownContinuousShare*b.Rate()*max(ai.share, leastShare)
 }
 
 // pace has full nurseries sampled as often as the process's CPU time allows, of which it uses a share

@@ -75,22 +75,25 @@ func TestProbeThatIsHitSeldomStays(t *testing.T) {
 	a := &allocation{host: &source.Host{OwnLogs: true, Budget: budget}}
 	own := budget.Process(0.01, func() uint64 { return 0 })
 	attached := 0
-	seldom := &probe{site: bpf.SiteNursery, hitRate: 5, attach: func() (io.Closer, error) {
-		attached++
-		return nothing{}, nil
-	}}
 	ai := &image{im: &process.Image{}, ledger: newLedger(false, nil, 0), share: 0.024, bucket: newBucket(own)}
-	ai.probes[bpf.SiteNursery] = seldom
 	b := ai.bucket.Bucket
 	b.Pass(100*second, 0)
 	if b.Level() != b.Most() || b.Most() > b.Depth()/2 {
 		t.Fatalf("all have saved up %v, the process may have %v of %v", b.Level(), b.Most(), b.Depth())
 	}
-	for range 10 {
-		a.placeNext(ai, b)
-	}
-	if attached != 1 || !seldom.continuous() {
-		t.Errorf("the probe was put in %d times, and stays: %t", attached, seldom.continuous())
+	for _, rate := range []float64{0, 5} {
+		attached = 0
+		seldom := &probe{site: bpf.SiteNursery, hitRate: rate, attach: func() (io.Closer, error) {
+			attached++
+			return nothing{}, nil
+		}}
+		ai.probes[bpf.SiteNursery] = seldom
+		for range 10 {
+			a.placeNext(ai, b)
+		}
+		if attached != 1 || !seldom.continuous() {
+			t.Errorf("a probe with %v hits a second was put in %d times, and stays: %t", rate, attached, seldom.continuous())
+		}
 	}
 	if often := (&probe{site: bpf.SiteNursery, hitRate: 300}); a.mayStay(ai, often, 0, b) {
 		t.Error("a probe stays that is hit 300 times a second in a process that uses a fortieth of a CPU")
