@@ -46,5 +46,6 @@
 // budget, else windows, as long and as often as the bucket has tokens for them. Samples of
 // full nurseries rest besides, for as long as keeps them and surveys within their part of the
 // budget: the walk of a deep stack takes a hundred times as long as the count. Other frequent hits
-// are thinned: the kernel walks the stack for one hit in so many, of large objects by size.
+// are thinned: the kernel walks the stack for one hit in so many, of large objects by size. Many processes with a budget
+// each (own.go) have windows in turn, and those with few hits none.
 package alloc
