@@ -11,6 +11,7 @@ import (
 
 	"ccagent/agent/engine"
 	"ccagent/agent/invoker"
+	"ccagent/agent/overhead"
 	"ccagent/agent/procfs"
 	"ccagent/agent/sink"
 	"ccagent/agent/source"
@@ -117,6 +118,9 @@ func (c *capture) prepare() (err error) {
 	}
 	if err := c.takeTarget(); err != nil {
 		return err
+	}
+	if err := overhead.GiveWay(); err != nil {
+		c.log.Warn(fmt.Sprintf("%v; the program is interrupted more often", err))
 	}
 	if err := c.load(); err != nil {
 		return err

@@ -14,6 +14,7 @@ import (
 func Hasten() (undo func()) {
 	runtime.LockOSThread()
 	const lowest = 1
+	usual, unknown := unix.SchedGetAttr(0, 0)
 	first := unix.SchedAttr{Size: unix.SizeofSchedAttr, Policy: unix.SCHED_RR, Priority: lowest, Flags: unix.SCHED_FLAG_RESET_ON_FORK}
 	err := unix.SchedSetAttr(0, &first, 0)
 	if relaxed && err != nil { // real-time threads are woken in time
@@ -24,8 +25,7 @@ func Hasten() (undo func()) {
 			_ = setSlack(Slack)
 		}
 		if err == nil {
-			usual := unix.SchedAttr{Size: unix.SizeofSchedAttr, Policy: unix.SCHED_NORMAL}
-			if unix.SchedSetAttr(0, &usual, 0) != nil {
+			if unknown != nil || unix.SchedSetAttr(0, usual, 0) != nil {
 				return // the thread ends with the goroutine that is locked to it
 			}
 		}
