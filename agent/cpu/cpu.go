@@ -310,6 +310,11 @@ func (s *cpu) at(index uint16) *event {
 func (s *cpu) Throttle(u source.Use) error {
 	s.stale = true
 	before := s.sampling.Part()
+	for _, e := range s.events {
+		if e.event.Clock() && (e.event.OnlyUser || e.event.OnlyKernel) {
+			e.restricted.pass(u.Target, e.perSecond())
+		}
+	}
 	regular, err := s.regular()
 	if err != nil {
 		return err
@@ -355,8 +360,9 @@ func (s *cpu) regular() (c source.Cost, err error) {
 		c.Samples.Runs += runs.Runs
 		c.Samples.Ns += runs.Ns
 		if kind := e.event.Interrupt(); kind != perf.NoInterrupt {
-			c.Interrupts += runs.Runs
-			c.InterruptNs += e.interrupts.Count(runs.Runs, s.host.Budget.Costs.Interrupt(kind))
+			n := e.restricted.interrupts(runs.Runs)
+			c.Interrupts += n
+			c.InterruptNs += e.interrupts.Count(n, s.host.Budget.Costs.Interrupt(kind))
 		}
 		if e.tick != nil { // its interrupts come anyway
 			c.Samples.Runs += e.tick.taken

@@ -29,6 +29,7 @@ type event struct {
 	taken   uint64   // samples
 	// interrupts is what those at overflows in the target have cost.
 	interrupts overhead.Tally
+	restricted restricted
 	squares    float64 // of the weights of an event that is no clock
 	rates      []source.RateChange
 }
