@@ -58,6 +58,16 @@ const (
 	RecordEvaluating = uint8(samplerRecordTypeRECORD_EVALUATING)
 )
 
+// Where the Task of an OS thread is found, in ProcessLayout.TaskPlace.
+const (
+	// TaskAt: at TaskAt, of the process's first thread.
+	TaskAt = uint16(samplerTaskPlaceTASK_AT)
+	// TaskOffset: TaskAt from the thread pointer.
+	TaskOffset = uint16(samplerTaskPlaceTASK_OFFSET)
+	// TaskModule: TaskAt in the thread-local variables of the library whose number is at TaskModule.
+	TaskModule = uint16(samplerTaskPlaceTASK_MODULE)
+)
+
 // Limits and encodings in C's record.h that BTF does not carry. A test compares them with
 // the headers.
 const (

@@ -172,7 +172,10 @@ type samplerProcessLayout struct {
 	NoTrec              uint64
 	TsoTrec             uint16
 	TrecEntry           uint16
-	Padding             [2]uint16
+	TaskPlace           uint16
+	Padding             [1]uint16
+	TaskAt              uint64
+	TaskModule          uint64
 	TickyHead           uint64
 	Thin                [4]uint32
 	Part                uint32
@@ -266,6 +269,15 @@ const (
 	samplerStopReasonSTOP_UNKNOWN_FRAME    samplerStopReason = 11
 	samplerStopReasonSTOP_C_UNWIND         samplerStopReason = 12
 	samplerStopReasonSTOP_NO_USER_CONTEXT  samplerStopReason = 13
+)
+
+type samplerTaskPlace uint32
+
+const (
+	samplerTaskPlaceTASK_UNKNOWN samplerTaskPlace = 0
+	samplerTaskPlaceTASK_AT      samplerTaskPlace = 1
+	samplerTaskPlaceTASK_OFFSET  samplerTaskPlace = 2
+	samplerTaskPlaceTASK_MODULE  samplerTaskPlace = 3
 )
 
 type samplerThreadKey struct {
@@ -466,7 +478,7 @@ type samplerWalk struct {
 		Pstate uint64
 	}
 	Carried [64]uint64
-	_       [40]byte
+	_       [24]byte
 	Rules   [512]struct {
 		_       structs.HostLayout
 		Pc      uint64
@@ -550,6 +562,7 @@ const (
 	samplerVarEmitRecordType         = "emit_record_type"
 	samplerVarEmitSampleFlags        = "emit_sample_flags"
 	samplerVarEmitStopReason         = "emit_stop_reason"
+	samplerVarEmitTaskPlace          = "emit_task_place"
 	samplerVarEmitThreadTime         = "emit_thread_time"
 	samplerVarEmitThunkState         = "emit_thunk_state"
 	samplerVarEmitTickyRecord        = "emit_ticky_record"
@@ -678,6 +691,7 @@ type samplerVariableSpecs struct {
 	EmitRecordType         *ebpf.VariableSpec `ebpf:"emit_record_type"`
 	EmitSampleFlags        *ebpf.VariableSpec `ebpf:"emit_sample_flags"`
 	EmitStopReason         *ebpf.VariableSpec `ebpf:"emit_stop_reason"`
+	EmitTaskPlace          *ebpf.VariableSpec `ebpf:"emit_task_place"`
 	EmitThreadTime         *ebpf.VariableSpec `ebpf:"emit_thread_time"`
 	EmitThunkState         *ebpf.VariableSpec `ebpf:"emit_thunk_state"`
 	EmitTickyRecord        *ebpf.VariableSpec `ebpf:"emit_ticky_record"`
@@ -793,6 +807,7 @@ type samplerVariables struct {
 	EmitRecordType         *ebpf.Variable `ebpf:"emit_record_type"`
 	EmitSampleFlags        *ebpf.Variable `ebpf:"emit_sample_flags"`
 	EmitStopReason         *ebpf.Variable `ebpf:"emit_stop_reason"`
+	EmitTaskPlace          *ebpf.Variable `ebpf:"emit_task_place"`
 	EmitThreadTime         *ebpf.Variable `ebpf:"emit_thread_time"`
 	EmitThunkState         *ebpf.Variable `ebpf:"emit_thunk_state"`
 	EmitTickyRecord        *ebpf.Variable `ebpf:"emit_ticky_record"`

@@ -51,7 +51,10 @@ type timelineProcessLayout struct {
 	NoTrec              uint64
 	TsoTrec             uint16
 	TrecEntry           uint16
-	Padding             [2]uint16
+	TaskPlace           uint16
+	Padding             [1]uint16
+	TaskAt              uint64
+	TaskModule          uint64
 	TickyHead           uint64
 	Thin                [4]uint32
 	Part                uint32

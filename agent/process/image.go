@@ -160,6 +160,15 @@ func (im *Image) deriveLayout() bool {
 	im.Layout, im.Assumed = bpf.HeapLayout(b.GHCVersion, b.Profiled(), b.Threaded())
 	im.Layout.Incarnation = im.Incarnation
 	im.Layout.Thin = thin
+	l, bias, task := &im.Layout, im.BiasOf(im.RTS), im.RTS.taskVariable()
+	switch {
+	case task.First != 0:
+		l.TaskPlace, l.TaskAt = bpf.TaskAt, task.First+bias
+	case task.Offset != 0:
+		l.TaskPlace, l.TaskAt = bpf.TaskOffset, uint64(task.Offset)
+	case task.Module != 0:
+		l.TaskPlace, l.TaskAt, l.TaskModule = bpf.TaskModule, task.InModule, task.Module+bias
+	}
 	var ranges int
 	for _, m := range im.Mappings {
 		if m.Module != im.Exe {

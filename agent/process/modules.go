@@ -50,6 +50,8 @@ type Module struct {
 	// symbols are read once they are asked for, or symbolsErr says why they cannot be.
 	symbols    *rtsites.Symbols
 	symbolsErr error
+	task       rtsites.TaskVariable // once it was looked for
+	tasked     bool
 
 	linking sync.Once
 	exe     *link.Executable // once probes were put into it
@@ -220,6 +222,15 @@ func (mod *Module) ELF() (*elffile.File, error) {
 		return nil, fmt.Errorf("examine module %s: %w", mod.Path, mod.Problem)
 	}
 	return mod.elf, nil
+}
+
+// taskVariable returns where the run-time system in the module keeps the Task of each OS thread.
+func (mod *Module) taskVariable() rtsites.TaskVariable {
+	if !mod.tasked && mod.elf != nil {
+		mod.task = rtsites.FindTask(mod.elf, mod.Binary.Library, mod.Binary.Threaded(), mod.RTSSymbols)
+	}
+	mod.tasked = true
+	return mod.task
 }
 
 // FileOffset returns the file offset of a module address.

@@ -35,6 +35,13 @@ func FuzzFind(f *testing.F) {
 		if err != nil {
 			return
 		}
+		find := func() (*Symbols, error) { return symbols, nil }
+		for _, library := range []bool{false, true} {
+			if task := FindTask(e, library, true, find); task.Offset > 0 || task.InModule > maxThreadLocal {
+				t.Fatalf("the Task at %+v", task)
+			}
+			_ = FindTask(e, library, false, find)
+		}
 		transactions, err := FindTransactions(symbols)
 		if (transactions == nil) == (err == nil) {
 			t.Fatalf("FindTransactions = %v, %v", transactions, err)

@@ -100,7 +100,7 @@ var names = set(append([]string{
 	ghc.SymStgRun, ghc.SymStgReturn, ghc.SymReturnToSched, ghc.SymReturnNotPaused, ghc.SymReturnButFirst, ghc.SymThreadFinished, ghc.SymStopThread,
 	ghc.SymThreadPaused, ghc.SymSuspendThread, ghc.SymResumeThread, ghc.SymDirtyTSO, ghc.SymTryWakeupThread, ghc.SymScheduleThread,
 	ghc.SymLabelThreadPrimop, ghc.SymLabelThread, ghc.SymSetThreadLabel,
-	ghc.SymMBlocks, ghc.SymBlocks, ghc.SymNCapabilities, ghc.SymCapabilities, ghc.SymMainCapability, ghc.SymStats, ghc.SymOldestGeneration, ghc.SymFlags,
+	ghc.SymMBlocks, ghc.SymBlocks, ghc.SymNCapabilities, ghc.SymCapabilities, ghc.SymMainCapability, ghc.SymStats, ghc.SymOldestGeneration, ghc.SymFlags, ghc.SymMyTask,
 	// Of allocation.
 	ghc.SymGenerations, ghc.SymGetAllocations, ghc.SymPrimFirst, ghc.SymPrimN, ghc.SymPrimNUntil, ghc.SymPrimUntil, ghc.SymFork, ghc.SymForkOn, ghc.SymStackOverflow, ghc.SymCreateThread,
 	ghc.SymHeapCheck, ghc.SymNNurseries, ghc.SymAllocateMightFail, ghc.SymExitReport, ghc.SymExitReportUntil, ghc.SymEnter,

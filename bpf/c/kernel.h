@@ -75,6 +75,12 @@ struct sched_entity {
 	u64 prev_sum_exec_runtime;
 } __attribute__((preserve_access_index));
 
+#if defined(__TARGET_ARCH_x86)
+struct thread_struct {
+	unsigned long fsbase;
+} __attribute__((preserve_access_index));
+#endif
+
 struct task_struct {
 	u32 __state;
 	u32 flags;
@@ -83,6 +89,9 @@ struct task_struct {
 	unsigned long nvcsw;
 	struct task_struct *real_parent, *group_leader;
 	struct pid *thread_pid;
+#if defined(__TARGET_ARCH_x86)
+	struct thread_struct thread;
+#endif
 } __attribute__((preserve_access_index));
 
 struct hrtimer_cpu_base;

@@ -185,6 +185,14 @@ struct sample_header {
 	u8 origin; // enum alloc_origin, at SITE_NURSERY and SITE_BLOCK; of an attempt to run a transaction: how many words behind the frames are variables
 };
 
+// task_place is where an OS thread's Task is found that no sample in Haskell code has told.
+enum task_place {
+	TASK_UNKNOWN = 0,
+	TASK_AT,      // at an address, and of the process's first thread alone: the run-time system has only one
+	TASK_OFFSET,  // at an offset from the thread pointer: in a thread-local variable of the executable
+	TASK_MODULE,  // at an offset in a library's thread-local variables
+};
+
 // process_layout is what the walker needs to know about a process; keyed by process id.
 struct process_layout {
 	// Address ranges of info tables: the executable's code and, if Haskell libraries are
@@ -222,7 +230,10 @@ struct process_layout {
 	u64 no_trec;	 // StgTSO.trec of a thread that runs no transaction; 0 if not known
 	u16 tso_trec;
 	u16 trec_entry;	 // sizeof(TRecEntry); 0 if not known
-	u16 padding[2];
+	u16 task_place;	 // enum task_place
+	u16 padding[1];
+	u64 task_at;	 // address or offset of the variable
+	u64 task_module; // address of the word where the dynamic linker has put the library's number
 	u64 ticky_head;	 // address of the list of ticky counters; 0 if there is none
 	// Sampling rate of each allocation probe: one hit in so many is sampled, on average. Of
 	// large objects, which differ in size, one per so many blocks' worth of bytes, or all if

@@ -33,6 +33,7 @@ const struct construction_window *emit_construction_window __attribute__((unused
 const struct construction_key *emit_construction_key __attribute__((unused));
 const struct construction_site *emit_construction_site __attribute__((unused));
 const enum thunk_state *emit_thunk_state __attribute__((unused));
+const enum task_place *emit_task_place __attribute__((unused));
 const struct unwind_row *emit_unwind_row __attribute__((unused));
 const struct unwind_bucket *emit_unwind_bucket __attribute__((unused));
 

@@ -4,6 +4,7 @@
 //
 //	FIND_THREAD(tid): its struct thread_state, null if it is not known
 //	NOTE_THREAD(tid, state): stores it; 0 on success
+//	THREAD_POINTER(): where the OS thread's thread-local variables are; 0 if that is not known
 #pragma once
 
 #include "info_table.h"
@@ -119,6 +120,44 @@ INLINE void remember_thread(struct walk *w)
 	noted->incarnation = incarnation;
 }
 
+// The thread control block of the C library (System V ABI, ELF Handling For Thread-Local Storage): its second word
+// leads to the table of the modules' variables, with two words a module in glibc.
+#define TCB_DTV 8
+#define DTV_ENTRY 16
+#define MAX_TLS_MODULES 4096
+
+// task_by_variable gives the OS thread's Task as the run-time system itself finds it: in its variable my_task. 0 if that is
+// not known, or is not yet set.
+static NOINLINE u64 task_by_variable(struct walk *w)
+{
+	u64 at = w->layout.task_at, pointer, module, modules, variables, task;
+	switch (w->layout.task_place) {
+	case TASK_AT:
+		if (w->header.tid != w->header.pid)
+			return 0;
+		break;
+	case TASK_OFFSET:
+		pointer = THREAD_POINTER();
+		if (pointer == 0)
+			return 0;
+		at += pointer;
+		break;
+	case TASK_MODULE:
+		pointer = THREAD_POINTER();
+		if (pointer == 0 || READ_USER(&module, sizeof(module), w->layout.task_module) || module == 0 || module > MAX_TLS_MODULES ||
+		    READ_USER(&modules, sizeof(modules), pointer + TCB_DTV) ||
+		    READ_USER(&variables, sizeof(variables), modules + module * DTV_ENTRY) || (s64)variables <= 0)
+			return 0;
+		at += variables;
+		break;
+	default:
+		return 0;
+	}
+	if (READ_USER(&task, sizeof(task), at) || (task & 7))
+		return 0;
+	return task;
+}
+
 // task_of_thread gives the OS thread's Task, 0 if it is not known.
 INLINE u64 task_of_thread(struct walk *w)
 {
@@ -127,7 +166,7 @@ INLINE u64 task_of_thread(struct walk *w)
 	if (LIKELY(noted->tid == tid && noted->incarnation == incarnation))
 		return noted->task;
 	const struct thread_state *thread = FIND_THREAD(tid);
-	return thread && thread->incarnation == incarnation ? thread->task : 0;
+	return thread && thread->incarnation == incarnation ? thread->task : task_by_variable(w);
 }
 
 // held_capability notes the capability that this OS thread holds while it runs the run-time
@@ -165,5 +204,6 @@ INLINE bool enter_suspended(struct walker *k)
 		return false;
 	}
 	w->waiting = tso;
+	w->task = task; // remembered
 	return true;
 }

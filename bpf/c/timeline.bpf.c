@@ -223,8 +223,8 @@ INLINE void current_process(struct sample_header *h)
 	h->tid = id_of(task);
 }
 
-// note_task stores an OS thread's Task for the walker: during a safe foreign call there is
-// no other way to find the waiting thread.
+// note_task stores an OS thread's Task for the walker: during a safe foreign call only the run-time system's
+// variable leads to the waiting thread, and that is not always found.
 INLINE void note_task(u32 tid, u64 base, u32 incarnation)
 {
 	struct thread_state *known = bpf_map_lookup_elem(&threads, &tid);

@@ -89,6 +89,12 @@ INLINE const struct process_regions *regions_of(u32 pid) { return bpf_map_lookup
 INLINE const struct thread_state *thread_of(u32 tid) { return bpf_map_lookup_elem(&threads, &tid); }
 INLINE long note_thread(u32 tid, const struct thread_state *t) { return bpf_map_update_elem(&threads, &tid, t, 0); }
 
+#if defined(__TARGET_ARCH_x86)
+#define THREAD_POINTER() (bpf_get_current_task_btf()->thread.fsbase)
+#else
+#define THREAD_POINTER() 0ULL
+#endif
+
 #define WALK_AT(slot) walk_at(slot)
 #define FIND_REGIONS(pid) regions_of(pid)
 #define FIND_THREAD(tid) thread_of(tid)

@@ -37,7 +37,7 @@ func (t *Target) Flat() []byte {
 		out = binary.NativeEndian.AppendUint64(out, uint64(len(b)))
 		out = append(out, b...)
 	}
-	block(bytesOf([]uint64{arm64, uint64(t.MaxFrames), t.Task}))
+	block(bytesOf([]uint64{arm64, uint64(t.MaxFrames), t.Task, t.ThreadPointer}))
 	block(bytesOf(t.Registers))
 	block(bytesOf([]C.struct_process_layout{*(*C.struct_process_layout)(unsafe.Pointer(&t.Layout))}))
 	block(bytesOf([]C.struct_process_regions{tables.regions}))

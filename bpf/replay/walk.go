@@ -42,10 +42,12 @@ type Target struct {
 	Registers []uint64
 	Layout    bpf.ProcessLayout
 	Task      uint64
-	MaxFrames int // bpf.Config.MaxFrames
-	Memory    []snapshot.Segment
-	PID       int     // walk this process's memory instead, if not 0
-	Tables    *Tables // call frame information; may be nil
+	// ThreadPointer is where the thread's own variables are; 0 if that is not known.
+	ThreadPointer uint64
+	MaxFrames     int // bpf.Config.MaxFrames
+	Memory        []snapshot.Segment
+	PID           int     // walk this process's memory instead, if not 0
+	Tables        *Tables // call frame information; may be nil
 }
 
 // ErrTarget is returned for a target that the kernel would never pass to the walker.
@@ -133,6 +135,8 @@ func walk(t Target, logRoom int) (Record, []snapshot.Range, error) {
 		pid:         C.s32(t.PID),
 		log:         &log[0],
 		log_room:    C.u64(logRoom),
+
+		thread_pointer: C.u64(t.ThreadPointer),
 	}
 	if unsafe.Sizeof(t.Layout) != unsafe.Sizeof(C.struct_process_layout{}) {
 		panic("struct process_layout differs between C and Go: run go generate ./bpf")

@@ -29,6 +29,7 @@ struct replay_memory {
 	struct replay_read *log;
 	u64 log_room;
 	u64 reads;
+	u64 thread_pointer; // where the thread's own variables are; 0 if that is not known
 	u64 iterations; // iterations of all loops
 };
 

@@ -64,6 +64,9 @@ const (
 	SymLabelThread       = "labelThread"       // (cap, tso, array) from 9.6 on
 	SymSetThreadLabel    = "setThreadLabel"    // from 9.6 on
 
+	// The Task of the OS thread that looks: a thread-local variable in the threaded way.
+	SymMyTask = "my_task"
+
 	// Allocation.
 	SymHeapCheck         = "stg_gc_noregs"     // where all heap checks that fail meet
 	SymAllocateMightFail = "allocateMightFail" // (cap, words)

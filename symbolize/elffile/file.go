@@ -59,6 +59,7 @@ type Segment struct {
 	Addr   uint64
 	Filesz uint64
 	Memsz  uint64
+	Align  uint64
 }
 
 // File is an opened ELF file.
@@ -165,7 +166,7 @@ func (f *File) readSegments(off uint64, entsize, count uint16) error {
 		f.Segments[i] = Segment{
 			Type: elf.ProgType(le.Uint32(h)), Flags: elf.ProgFlag(le.Uint32(h[4:])),
 			Offset: le.Uint64(h[8:]), Addr: le.Uint64(h[16:]),
-			Filesz: le.Uint64(h[32:]), Memsz: le.Uint64(h[40:]),
+			Filesz: le.Uint64(h[32:]), Memsz: le.Uint64(h[40:]), Align: le.Uint64(h[48:]),
 		}
 	}
 	return nil

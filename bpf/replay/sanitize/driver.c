@@ -17,6 +17,7 @@ struct numbers {
 	u64 arm64;
 	u64 max_frames;
 	u64 task;
+	u64 thread_pointer;
 };
 
 struct block {
@@ -59,6 +60,7 @@ int main(void)
 			.range_count = blocks[7].length / sizeof(struct replay_range),
 			.blob = blocks[8].bytes,
 			.blob_length = blocks[8].length,
+			.thread_pointer = n->thread_pointer,
 		};
 		struct replay_result *result = calloc(1, sizeof(*result));
 		int (*walk)(struct replay_memory *, const struct replay_tables *, const u64 *,
