@@ -11,7 +11,6 @@ import (
 
 	"ccagent/agent/engine"
 	"ccagent/agent/invoker"
-	"ccagent/agent/overhead"
 	"ccagent/agent/procfs"
 	"ccagent/agent/sink"
 	"ccagent/agent/source"
@@ -118,9 +117,6 @@ func (c *capture) prepare() (err error) {
 	}
 	if err := c.takeTarget(); err != nil {
 		return err
-	}
-	if err := overhead.GiveWay(); err != nil {
-		c.log.Warn(fmt.Sprintf("%v; the program is interrupted more often", err))
 	}
 	if err := c.load(); err != nil {
 		return err

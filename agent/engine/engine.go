@@ -108,6 +108,9 @@ func Open(c Config) (_ *Engine, err error) {
 	if err := raiseFileLimit(); err != nil {
 		return nil, err
 	}
+	if err := overhead.GiveWay(); err != nil {
+		c.Logs.Warn(fmt.Sprintf("%v; programs are interrupted more often", err))
+	}
 	cpus, err := ebpf.PossibleCPU()
 	if err != nil {
 		return nil, fmt.Errorf("count CPUs: %w", err)

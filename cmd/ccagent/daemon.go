@@ -73,9 +73,6 @@ func runDaemon(ctx context.Context, o daemon.Options) error {
 	if err := overhead.Relax(); err != nil {
 		o.Log(fmt.Sprintf("timers stay as exact as they are, which takes CPU time: %v", err))
 	}
-	if err := overhead.GiveWay(); err != nil {
-		o.Log(fmt.Sprintf("%v; programs are interrupted more often", err))
-	}
 	// It has little to do at a time, ten times a second: with more CPUs Go's scheduler wakes further threads each
 	// time to look for work that is not there, which took as much as the work.
 	runtime.GOMAXPROCS(1)
