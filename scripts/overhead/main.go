@@ -23,7 +23,7 @@
 // CPU than on two, and which they are on depends on what else runs.
 //
 // The fourth runs a program that does a fixed amount of work and says what CPU time that took, in turns alone and under ccagent record, or
-// with -daemon beside ccagent daemon, which is started for each such run and takes no flags. Where time is the number of
+// with -daemon beside ccagent daemon, which is started for each such run, takes no flags, and reports nothing. Where time is the number of
 // executed instructions, whole runs are alike to a thousandth or two.
 //
 // The fifth prints what work has cost more beside what the captures say.

@@ -46,7 +46,7 @@ func wholeRuns(o *options) error {
 				return err
 			}
 			if o.daemon && k == first {
-				if *to, t.Reported, err = besideDaemon(o, dir, argv); err != nil {
+				if *to, err = besideDaemon(o, dir, argv); err != nil {
 					return err
 				}
 				continue
@@ -70,17 +70,17 @@ func wholeRuns(o *options) error {
 	return nil
 }
 
-// besideDaemon runs a command while a daemon profiles it, and gives what the daemon's log says that has cost.
-func besideDaemon(o *options, dir string, argv []string) (s stretch, reported float64, err error) {
+// besideDaemon runs a command while a daemon profiles it. What that has cost is not in the daemon's logs.
+func besideDaemon(o *options, dir string, argv []string) (s stretch, err error) {
 	state, socket := filepath.Join(dir, "state"), filepath.Join(dir, "control.sock")
 	if err := os.RemoveAll(state); err != nil {
-		return s, 0, err
+		return s, err
 	}
 	var said bytes.Buffer
 	daemon := exec.Command(o.ccagent, "daemon", "--config", filepath.Join(dir, "none.yaml"), "--state-dir", state, "--socket", socket)
 	daemon.Stderr = &said
 	if err := daemon.Start(); err != nil {
-		return s, 0, err
+		return s, err
 	}
 	ended := make(chan error, 1)
 	go func() { ended <- daemon.Wait() }()
@@ -88,21 +88,20 @@ func besideDaemon(o *options, dir string, argv []string) (s stretch, reported fl
 	for exec.Command(o.ccagent, "status", "--socket", socket).Run() != nil {
 		select {
 		case err := <-ended:
-			return s, 0, stopped(err)
+			return s, stopped(err)
 		case <-time.After(200 * time.Millisecond):
 		}
 	}
 	s, err = wholeRun(argv)
 	err = errors.Join(err, daemon.Process.Signal(os.Interrupt))
 	if failed := <-ended; failed != nil || err != nil {
-		return s, 0, stopped(errors.Join(err, failed))
+		return s, stopped(errors.Join(err, failed))
 	}
 	pieces, err := filepath.Glob(filepath.Join(state, filepath.Base(argv[0]), "*.eventlog"))
 	if err != nil || len(pieces) != 1 {
-		return s, 0, stopped(fmt.Errorf("it has left %d pieces of the program (%v)", len(pieces), err))
+		return s, stopped(fmt.Errorf("it has left %d pieces of the program (%v)", len(pieces), err))
 	}
-	reported, _, err = reportedBy(filepath.Join(filepath.Dir(o.ccagent), "ccview"), pieces[0])
-	return s, reported, err
+	return s, nil
 }
 
 // wholeRun runs a command whose last line on standard error is the CPU time that the program has used, in ns.
