@@ -1,7 +1,8 @@
 package eventlog
 
 // SearchEvent is the event of values that stand for non-determinism in functional-logic programs: choices, variables, guards and
-// failures. Its samples have the constructor's info table as their leaf, as a return frame, and stand for values that were made.
+// failures. Its samples have the constructor's info table as their leaf, and stand for values that were made: as a return frame where the values of their place are
+// counted by the return address on top of the stack, which the frame behind the place's has, else as code.
 const SearchEvent = "search"
 
 // SearchWindow is a stretch of time in which a process's values that stand for non-determinism were counted. Its time is the stretch's end.

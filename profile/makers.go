@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"slices"
 
+	"ccagent/eventlog"
 	"ccagent/profile/columns"
 	"ccagent/profile/curry"
 )
@@ -59,12 +60,13 @@ func (s *Selection) Makers() []Maker {
 }
 
 // Certain says of each of the makers of an event whose leaves are constructors' info tables whether its number is as exact as those of places: whether
-// no place has values for it and for others too. Behind its leaf a stack has the place, and then the caller, by which values of
-// constructors' own functions and methods are counted apart.
+// no place has values for it and for others too. Behind its leaf a stack has the place, and then the caller, by which values are counted apart where
+// the leaf's kind says so (eventlog.SearchEvent).
 func (s *Selection) Certain(makers []Maker) []bool {
 	p := s.Profile
 	type counted struct{ constructor, place, caller uint32 }
 	of := map[counted]int{}
+	loose := map[counted]bool{} // places that have values whose caller is not known
 	certain := make([]bool, len(makers))
 	for i := range certain {
 		certain[i] = true
@@ -78,15 +80,20 @@ func (s *Selection) Certain(makers []Maker) []bool {
 				k.place = p.Nodes.Place[n]
 				n = p.Nodes.Parent[n]
 			}
-			if b := (&costTable{p: p}).code(p.Nodes.Parent[p.Sites[site].Node]); n != 0 && b != 0 {
-				if _, _, alone := curry.Makes(p.Symbols.Bindings[b].Name); alone {
-					k.caller = p.Nodes.Place[n]
-				}
+			if n != 0 && p.Nodes.Kind[p.Sites[site].Node] == eventlog.FrameReturn {
+				k.caller = p.Nodes.Place[n]
+			} else if n == 0 {
+				loose[k] = true
 			}
 			if other, known := of[k]; known && other != i {
 				certain[i], certain[other] = false, false
 			}
 			of[k] = i
+		}
+	}
+	for k, i := range of {
+		if loose[counted{constructor: k.constructor, place: k.place}] {
+			certain[i] = false
 		}
 	}
 	return certain

@@ -18,6 +18,8 @@ type duty struct {
 	countsAt uint64 // CPU time from which on what is counted is not in the log yet
 	endedAt  uint64 // CPU time up to which there were probes
 	hitRate  float64
+	spent    bool // the budget was
+	told     bool // that nothing is counted after endedAt
 	ran      uint64
 	ranAt    uint64 // CLOCK_MONOTONIC, ns
 }
@@ -66,6 +68,7 @@ func (s *search) Throttle(u source.Use) error {
 	if !s.watching || s.bucket.Unlimited() || s.bucket.Level() >= 0 {
 		return nil
 	}
+	s.spent = true
 	s.warn("event " + name + " counted until its probes had cost more than --max-overhead allows: --max-overhead 0 counts all")
 	return s.end()
 }
@@ -79,6 +82,10 @@ func (s *search) end() error {
 	err := s.host.Walker.ControlConstructions(false, s.round, s.draws())
 	if err == nil {
 		err = s.host.Drain()
+	}
+	// Until nothing counts any more, and what was sampled is read, the counts are ahead of the samples.
+	for _, si := range s.inOrder() {
+		err = errors.Join(err, s.settle(si))
 	}
 	err = errors.Join(err, s.stretch())
 	s.watching, s.endedAt = false, s.host.TargetCPU()
@@ -98,7 +105,7 @@ func (s *search) stretch() error {
 	length := here - min(here, s.countsAt)
 	s.countsAt = max(s.countsAt, here)
 	for _, si := range s.inOrder() {
-		err = errors.Join(err, s.settle(si), s.emit(si, eventlog.SearchWindow{LengthNs: length, StandsNs: length}))
+		err = errors.Join(err, s.emit(si, eventlog.SearchWindow{LengthNs: length, StandsNs: length}))
 	}
 	s.round++
 	return errors.Join(err, s.host.Walker.ControlConstructions(true, s.round, s.draws()))
@@ -111,12 +118,13 @@ func (s *search) emit(si *image, e eventlog.SearchWindow) error {
 	return si.im.Log.Emit(perf.Monotonic(), &e)
 }
 
-// rest writes for what CPU time nothing was counted after the probes were taken out.
-func (s *search) rest() (err error) {
+// tell writes for what CPU time nothing was counted after the probes were taken out.
+func (s *search) tell() (err error) {
 	here := s.host.TargetCPU()
-	if s.watching || here <= s.endedAt || s.endedAt == 0 {
+	if s.watching || !s.spent || here <= s.endedAt && s.told {
 		return nil
 	}
+	here, s.told = max(here, s.endedAt+1), true // what ran after the probes is not counted, however little
 	for _, si := range s.inOrder() {
 		err = errors.Join(err, s.emit(si, eventlog.SearchWindow{StandsNs: here - s.endedAt}))
 	}

@@ -199,7 +199,11 @@ func (s *search) Detach(im *process.Image, _ uint64) error {
 	if si == nil {
 		return nil
 	}
-	err := errors.Join(s.stretch(), s.rest())
+	var err error
+	if s.watching {
+		err = s.settle(si)
+	}
+	err = errors.Join(err, s.stretch(), s.tell())
 	delete(s.images, im.Incarnation)
 	s.remove(si)
 	return errors.Join(err, s.closeSites(si))
@@ -228,12 +232,21 @@ func (s *search) Consume(r *perf.Sample) error {
 	weight := r.Total - at.up
 	at.up = r.Total
 	one := *r
-	one.Frames = append([]uint64{uint64(eventlog.FrameReturn)<<bpf.FrameKindShift | si.places[bpf.PlaceOf(key)].info}, r.Frames...)
+	one.Frames = append([]uint64{si.leaf(key)}, r.Frames...)
 	one.Total, one.Large, one.Event = 0, 0, uint16(s.event.Def.Index)
 	at.last = &one
 	si.made += weight
 	si.sampled++
 	return s.write(si, at, weight)
+}
+
+// leaf is the frame of the constructor whose values are counted by a key. Its kind says whether they are counted by caller.
+func (si *image) leaf(key bpf.ConstructionKey) uint64 {
+	kind := eventlog.FramePC
+	if key.Caller != 0 {
+		kind = eventlog.FrameReturn
+	}
+	return uint64(kind)<<bpf.FrameKindShift | si.places[bpf.PlaceOf(key)].info
 }
 
 func (si *image) site(key bpf.ConstructionKey) *site {
@@ -273,7 +286,7 @@ func (s *search) settle(si *image) error {
 		si.made += weight
 		if at.last == nil {
 			one := perf.Sample{Frames: []uint64{
-				uint64(eventlog.FrameReturn)<<bpf.FrameKindShift | si.places[place].info, uint64(eventlog.FramePC)<<bpf.FrameKindShift | si.places[place].addr,
+				si.leaf(key), uint64(eventlog.FramePC)<<bpf.FrameKindShift | si.places[place].addr,
 			}}
 			one.Pid, one.Tid, one.Event, one.Time = si.im.PID, si.im.PID, uint16(s.event.Def.Index), perf.Monotonic()
 			one.Capability, one.Stop = eventlog.NoCapability, uint8(eventlog.StopMoved)
@@ -301,7 +314,7 @@ func (s *search) Cost() (c source.Cost, err error) {
 func (s *search) Account() error { return errors.Join(s.host.Lost(s.event), s.stretch()) }
 
 // Finish writes what is left.
-func (s *search) Finish(uint64) error { return errors.Join(s.end(), s.rest()) }
+func (s *search) Finish(uint64) error { return errors.Join(s.end(), s.tell()) }
 
 // Report says why there may be no sample.
 func (s *search) Report(sum *source.Summary) {

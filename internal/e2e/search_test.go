@@ -25,7 +25,7 @@ type searchCosts struct {
 }
 
 // Probes count each choice and failure of a Curry program, and by function: numbers are those that the program was asked to make, to the last one,
-// with each release of GHC, with and without optimization, with code that does not depend on its position; of a program that makes more than has samples too.
+// with each release of GHC, with and without optimization, with code that does not depend on its position; also where not each has a sample.
 func TestSearchIsCountedExactly(t *testing.T) {
 	for _, c := range []struct {
 		name    string
@@ -63,6 +63,9 @@ func TestSearchIsCountedExactly(t *testing.T) {
 			functions := map[string]float64{"Prelude.Bool (choice) Main.heads": n * rounds, "Prelude.Bool (choice) Main.tails": 3 * n * rounds, "Prelude.Bool (failure) Main.lost": 2 * n * rounds}
 			for _, m := range doc.Makers {
 				want := functions[m.Constructor+" "+m.Binding]
+				if c.options.O0 && m.Known == "sampled" && m.Low <= want && want <= m.High {
+					continue // the methods have no symbols of their own there, so callers are not told apart
+				}
 				if m.Known != "exact" || m.Count != want || m.Low != want || m.High != want {
 					t.Errorf("%+v, want %.0f", m, want)
 				}
