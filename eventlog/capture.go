@@ -331,8 +331,8 @@ type Overhead struct {
 	Nursery uint32
 	Blocks  uint32
 	Large   uint32
-	// ProbeHits is the number of hits of probes, ProbeNs the cost of a hit outside BPF, as
-	// measured when the capture began.
+	// ProbeHits is the number of hits of probes, ProbeNs the cost of a hit outside BPF, on average
+	// of the kinds of probes, each as measured when the capture began.
 	ProbeHits uint64
 	ProbeNs   uint32
 	// InterruptNs is the time of the interrupts at overflows outside BPF, and Interrupts

@@ -2,6 +2,7 @@ package engine
 
 import (
 	"fmt"
+	"math"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -194,6 +195,10 @@ func (e *Engine) Overhead() (*eventlog.Overhead, error) {
 	interval := t.time - l.time
 	part := func(now, before uint64) uint32 { return millionths(float64(now-before) / float64(max(interval, 1))) }
 	probes, probesBefore := t.Probes.Ns+t.ProbeNs, l.Probes.Ns+l.ProbeNs
+	hits, each := t.Probes.Runs-l.Probes.Runs, m.host.Budget.Costs.Trap()
+	if hits > 0 {
+		each = float64(t.ProbeNs-min(l.ProbeNs, t.ProbeNs)) / float64(hits)
+	}
 	return &eventlog.Overhead{
 		IntervalNs:  interval,
 		TargetNs:    t.target - min(l.target, t.target),
@@ -205,8 +210,8 @@ func (e *Engine) Overhead() (*eventlog.Overhead, error) {
 		Nursery:     part(t.InPlace.Nursery, l.InPlace.Nursery),
 		Blocks:      part(t.InPlace.Blocks, l.InPlace.Blocks),
 		Large:       part(t.InPlace.Large, l.InPlace.Large),
-		ProbeHits:   t.Probes.Runs - l.Probes.Runs,
-		ProbeNs:     uint32(m.host.Budget.Costs.Trap()),
+		ProbeHits:   hits,
+		ProbeNs:     uint32(min(each, math.MaxUint32)),
 		InterruptNs: t.InterruptNs - min(l.InterruptNs, t.InterruptNs),
 		Interrupts:  t.Interrupts - l.Interrupts,
 	}, nil

@@ -15,6 +15,8 @@ const (
 	// defaultTrap is what a probe's hit is taken to cost outside BPF where it could not be
 	// measured, ns.
 	defaultTrap = 1000
+	// defaultStepped is the same where the kernel does not emulate the instruction, ns.
+	defaultStepped = 6000
 	// DefaultHit is what a hit of a probe with its stack walk is taken to cost before it has
 	// been measured, ns.
 	DefaultHit = 4000
@@ -24,12 +26,12 @@ const (
 // on this machine once Calibrate is through, until then taken to be what is usual. It may be
 // used by several goroutines.
 type Costs struct {
-	needTrap bool
-	needed   []perf.Interrupt
-	path     string // where root keeps them; empty for others
+	needTraps [trapKinds]bool
+	needed    []perf.Interrupt
+	path      string // where root keeps them; empty for others
 
 	mu         sync.Mutex
-	trap       float64
+	traps      [trapKinds]float64
 	interrupts [perf.Interrupts]float64
 	measured   [perf.Interrupts]bool
 	measuring  chan struct{} // closed when the interrupts are measured; nil if they are not to be
@@ -39,17 +41,22 @@ type Costs struct {
 
 // NewCosts returns the usual costs.
 func NewCosts() *Costs {
-	c := &Costs{trap: defaultTrap}
+	c := &Costs{traps: [trapKinds]float64{emulatedTrap: defaultTrap, steppedTrap: defaultStepped}}
 	c.interrupts[perf.TimerInterrupt] = perf.DefaultInterruptNs
 	c.interrupts[perf.CounterInterrupt] = perf.DefaultInterruptNs
 	return c
 }
 
 // Trap is what a hit of a probe costs whose instruction the kernel emulates.
-func (c *Costs) Trap() float64 {
+func (c *Costs) Trap() float64 { return c.trap(emulatedTrap) }
+
+// SteppedTrap is what a hit of a probe costs whose instruction the kernel does not emulate, but has the program execute apart.
+func (c *Costs) SteppedTrap() float64 { return c.trap(steppedTrap) }
+
+func (c *Costs) trap(kind trapKind) float64 {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return c.trap
+	return c.traps[kind]
 }
 
 // Interrupt is what an overflow's interrupt costs.
@@ -73,11 +80,13 @@ func (c *Costs) Measured(kind perf.Interrupt) (ns float64, measured bool) {
 	return c.interrupts[kind], c.measured[kind]
 }
 
-// SetTrap sets what a hit of a probe costs.
-func (c *Costs) SetTrap(ns float64) {
+// SetTrap sets what a hit of a probe costs whose instruction the kernel emulates.
+func (c *Costs) SetTrap(ns float64) { c.setTrap(emulatedTrap, ns) }
+
+func (c *Costs) setTrap(kind trapKind, ns float64) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.trap = ns
+	c.traps[kind] = ns
 }
 
 // SetInterrupt sets what an overflow's interrupt costs.
@@ -87,8 +96,10 @@ func (c *Costs) SetInterrupt(kind perf.Interrupt, ns float64) {
 	c.interrupts[kind], c.measured[kind] = ns, true
 }
 
-// NeedTrap and NeedInterrupt have Calibrate measure what will be used.
-func (c *Costs) NeedTrap() { c.needTrap = true }
+// NeedTrap, NeedSteppedTrap and NeedInterrupt have Calibrate measure what will be used.
+func (c *Costs) NeedTrap() { c.needTraps[emulatedTrap] = true }
+
+func (c *Costs) NeedSteppedTrap() { c.needTraps[steppedTrap] = true }
 
 func (c *Costs) NeedInterrupt(kind perf.Interrupt) {
 	if kind != perf.NoInterrupt && !slices.Contains(c.needed, kind) {
@@ -121,15 +132,18 @@ func (c *Costs) calibrate() {
 			kinds = append(kinds, kind)
 		}
 	}
-	trap := c.needTrap && k.Trap == 0
-	if c.needTrap && k.Trap > 0 {
-		c.SetTrap(k.Trap)
+	traps := c.needTraps // likewise
+	for kind := range traps {
+		if ns := *k.trap(trapKind(kind)); traps[kind] && ns > 0 {
+			c.setTrap(trapKind(kind), ns)
+			traps[kind] = false
+		}
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.at = k.At
-	if len(kinds) > 0 || trap {
-		c.measure(kinds, trap, k)
+	if len(kinds) > 0 || traps != [trapKinds]bool{} {
+		c.measure(kinds, traps, k)
 	}
 }
 
@@ -141,16 +155,16 @@ const freshFor = 10 * time.Minute
 func (c *Costs) Refresh() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if len(c.needed) == 0 && !c.needTrap || c.under {
+	if len(c.needed) == 0 && c.needTraps == [trapKinds]bool{} || c.under {
 		return
 	}
 	if now, err := sinceStart(); err == nil && now-c.at > freshFor {
-		c.measure(c.needed, c.needTrap, kept{})
+		c.measure(c.needed, c.needTraps, kept{})
 	}
 }
 
 // measure has the costs measured, and kept with those that are. c is locked.
-func (c *Costs) measure(kinds []perf.Interrupt, trap bool, k kept) {
+func (c *Costs) measure(kinds []perf.Interrupt, traps [trapKinds]bool, k kept) {
 	if now, err := sinceStart(); err == nil {
 		c.at = now // also if it fails: it is not tried all the time
 	}
@@ -172,10 +186,13 @@ func (c *Costs) measure(kinds []perf.Interrupt, trap bool, k kept) {
 			measured++
 		}
 		close(measuring)
-		if trap {
-			if ns, err := measureTrap(); err == nil && ns > 0 {
-				c.SetTrap(ns)
-				k.Trap = ns
+		for kind, need := range traps {
+			if !need {
+				continue
+			}
+			if ns, err := measureTrap(trapKind(kind)); err == nil && ns > 0 {
+				c.setTrap(trapKind(kind), ns)
+				*k.trap(trapKind(kind)) = ns
 				measured++
 			}
 		}

@@ -26,18 +26,22 @@ func TestNeededCosts(t *testing.T) {
 	for _, kind := range []perf.Interrupt{perf.TimerInterrupt, perf.NoInterrupt, perf.TimerInterrupt} {
 		c.NeedInterrupt(kind)
 	}
-	if len(c.needed) != 1 || c.needed[0] != perf.TimerInterrupt || c.needTrap {
-		t.Errorf("needed are %v, and the trap: %v", c.needed, c.needTrap)
+	if len(c.needed) != 1 || c.needed[0] != perf.TimerInterrupt || c.needTraps != [trapKinds]bool{} {
+		t.Errorf("needed are %v, and traps: %v", c.needed, c.needTraps)
 	}
 }
 
-// A probe's hit costs something, and less than a thousandth of a second.
+// A probe's hit costs something, and less than a thousandth of a second; one whose instruction the kernel does not emulate costs more.
 func TestMeasureTrap(t *testing.T) {
 	testprog.NeedRoot(t)
-	if probeSite == 0 {
-		testprog.Skip(t, &testprog.UnsupportedError{Need: "an x86-64 machine"})
+	var hits [trapKinds]float64
+	for kind := range hits {
+		var err error
+		if hits[kind], err = measureTrap(trapKind(kind)); err != nil || hits[kind] <= 0 || hits[kind] > 1e6 {
+			t.Errorf("a hit costs %v ns, %v", hits[kind], err)
+		}
 	}
-	if ns, err := measureTrap(); err != nil || ns <= 0 || ns > 1e6 {
-		t.Errorf("a hit costs %v ns, %v", ns, err)
+	if hits[steppedTrap] <= hits[emulatedTrap] {
+		t.Errorf("an instruction that is emulated costs %v ns, one that is not %v", hits[emulatedTrap], hits[steppedTrap])
 	}
 }

@@ -28,7 +28,16 @@ type kept struct {
 	Boot       string                     `json:"boot"` // containers may keep /run
 	At         time.Duration              `json:"at"`   // since that boot
 	Trap       float64                    `json:"trap,omitempty"`
+	Stepped    float64                    `json:"stepped,omitempty"`
 	Interrupts map[perf.Interrupt]float64 `json:"interrupts,omitempty"`
+}
+
+// trap is where what a hit of a probe costs is kept, by how the kernel executes the instruction.
+func (k *kept) trap(kind trapKind) *float64 {
+	if kind == steppedTrap {
+		return &k.Stepped
+	}
+	return &k.Trap
 }
 
 // loadKept returns what is kept at a path, and can be used: it is this user's file, of this boot
@@ -61,7 +70,7 @@ func loadKept(path string) (k kept, err error) {
 	if k.Boot != boot || now < k.At || now-k.At > keptFor {
 		return kept{}, errors.New("of another boot, or old")
 	}
-	for _, ns := range append([]float64{k.Trap}, values(k.Interrupts)...) {
+	for _, ns := range append([]float64{k.Trap, k.Stepped}, values(k.Interrupts)...) {
 		if math.IsNaN(ns) || ns < 0 || ns > mostKept {
 			return kept{}, errors.New("not plausible")
 		}

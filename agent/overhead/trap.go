@@ -16,14 +16,21 @@ import (
 	"ccagent/agent/uprobe"
 )
 
+// trapKind is how the kernel executes the instruction at a probe.
+type trapKind int
+
+const (
+	emulatedTrap trapKind = iota // by itself, as jumps, calls and pushes
+	steppedTrap                  // the program does, apart, and the kernel is entered once more after it: all other instructions
+	trapKinds
+)
+
 // measureTrap measures what a hit of a probe costs its thread beside the program
 // that it runs, in ns, with a probe in this process, attached as they are to run-time systems. The
 // kernel measures only the time in BPF. It takes about 10 ms, and the removal of the probe a
 // tenth of a second.
-func measureTrap() (ns float64, err error) {
-	if probeSite == 0 {
-		return 0, errors.ErrUnsupported
-	}
+func measureTrap(kind trapKind) (ns float64, err error) {
+	site := trapSites[kind]
 	spec := &ebpf.ProgramSpec{Type: ebpf.Kprobe, License: "Dual BSD/GPL",
 		Instructions: asm.Instructions{asm.Mov.Imm(asm.R0, 0), asm.Return()}}
 	multi := uprobe.Multi()
@@ -35,7 +42,7 @@ func measureTrap() (ns float64, err error) {
 		return 0, fmt.Errorf("measure probes: %w", err)
 	}
 	defer prog.Close()
-	offset, err := ownOffset(uint64(probeSite))
+	offset, err := ownOffset(uint64(site.address))
 	if err != nil {
 		return 0, fmt.Errorf("measure probes: %w", err)
 	}
@@ -48,15 +55,15 @@ func measureTrap() (ns float64, err error) {
 		return 0, fmt.Errorf("measure probes: %w", err)
 	}
 	defer func() { err = errors.Join(err, probe.Close()) }()
-	return timeTrap(), nil
+	return site.time(), nil
 }
 
-// timeTrap times calls of the probed site and of its twin without a probe in turns, so that what the machine
+// time times calls of the probed site and of its twin without a probe in turns, so that what the machine
 // does meanwhile adds to both, and returns how much longer the former take, ns: by the lowest of some medians of each, since
 // what else a busy machine does only adds. Between calls it
 // uses as much memory as a program does that is hit every few µs. (With 4 KiB between calls a hit takes a
 // quarter less, with twice as much an eighth more.)
-func timeTrap() float64 {
+func (s *trapSite) time() float64 {
 	const (
 		calls   = 16
 		rounds  = 25
@@ -64,11 +71,11 @@ func timeTrap() float64 {
 		between = 128 << 10 // bytes
 	)
 	memory := newWorkingSet()
-	times := func(site func()) time.Duration {
+	times := func(call func()) time.Duration {
 		begin := time.Now()
 		for range calls {
 			memory.use(between)
-			site()
+			call()
 		}
 		return time.Since(begin)
 	}
@@ -76,7 +83,7 @@ func timeTrap() float64 {
 	for range turns {
 		var probed, plain [rounds]time.Duration
 		for i := range rounds {
-			probed[i], plain[i] = times(callProbeSite), times(callPlainSite)
+			probed[i], plain[i] = times(s.probed), times(s.plain)
 		}
 		slices.Sort(probed[:])
 		slices.Sort(plain[:])

@@ -9,9 +9,9 @@ import (
 	"ccagent/perf"
 )
 
-// duty keeps the probes within their budget: they are in place until they have cost more, and not put in again. (A window of
-// a millisecond would cost ten: the kernel takes 20 to 50 µs for each place to put a probe in, and as much to take it out, in which the
-// others are hit.) CPU times are those of the target, ns.
+// duty keeps the probes within their budget: they are in place until they have cost more, and not put in again. (There are hundreds of
+// places, and while the kernel puts probes in and takes them out, one after the other, those that are there are hit.) CPU times are those of
+// the target, ns.
 type duty struct {
 	watching bool
 	over     bool   // the budget was spent, or the capture ends
@@ -25,9 +25,6 @@ type duty struct {
 }
 
 const (
-	// stepped is how much more a hit costs than one whose instruction the kernel emulates: it executes those that write to memory apart, and
-	// is entered once more.
-	stepped  = 2
 	fastPace = 2 * time.Millisecond
 	slowPace = 50 * time.Millisecond
 	// startPeriod is for how long it is not known how many hits there are.
@@ -47,7 +44,7 @@ func (s *search) Pace(since time.Duration) time.Duration {
 	switch {
 	case s.bucket.Unlimited() || !s.watching || len(s.images) == 0:
 		return source.Never
-	case since < startPeriod || s.hitRate*stepped*s.host.Budget.Costs.Trap()/1e9 > s.bucket.Rate():
+	case since < startPeriod || s.hitRate*s.host.Budget.Costs.SteppedTrap()/1e9 > s.bucket.Rate():
 		return fastPace
 	}
 	return slowPace

@@ -77,7 +77,7 @@ func open(h *source.Host, asked []*source.Event, _ source.Need) source.Source {
 	if len(asked) == 0 {
 		return nil
 	}
-	h.Budget.Costs.NeedTrap()
+	h.Budget.Costs.NeedSteppedTrap()
 	return &search{
 		host: h, event: asked[0], bucket: h.Budget.Search(), files: map[*process.Module]*places{}, images: map[uint32]*image{},
 		warned: map[string]bool{},
@@ -305,7 +305,7 @@ func (s *search) Cost() (c source.Cost, err error) {
 		return c, nil
 	}
 	c.Probes, err = bpf.RunStatsOf(s.program)
-	c.ProbeNs = s.traps.Count(c.Probes.Runs, stepped*s.host.Budget.Costs.Trap())
+	c.ProbeNs = s.traps.Count(c.Probes.Runs, s.host.Budget.Costs.SteppedTrap())
 	c.Handled = s.taken
 	return c, err
 }
