@@ -37,6 +37,13 @@ func TestRunTimeSystem(t *testing.T) {
 		options := testprog.Options{GHC: ghc, Threaded: threaded, Flags: []string{"-optl-static", "-finfo-table-map"}}
 		files["/bin/"+name] = read(t, testprog.Build(t, name, options))
 	}
+	for name, program := range map[string]string{"pie": "alloc31", "pieheap": "retain"} {
+		exe := testprog.Build(t, program, testprog.Options{
+			GHC: ghc, Threaded: true, Flags: []string{"-fPIC", "-pie", "-optl-static-pie", "-finfo-table-map"},
+		})
+		wantStaticPIE(t, exe)
+		files["/bin/"+name] = read(t, exe)
+	}
 	files["/bin/centres"] = read(t, testprog.Build(t, "rev", testprog.Options{
 		GHC: ghc, Prof: true, Flags: []string{"-optl-static", "-finfo-table-map"},
 	}))
@@ -50,7 +57,7 @@ func TestRunTimeSystem(t *testing.T) {
 		return j
 	}
 	// The emulator makes collections, and what stops them, slow.
-	heap := beside("at rest", 1, []string{"/bin/retain", "2000", "20", "rest", "+RTS", "-hT", "-i0", "-l-au", "-ol" + own("heap"), "-RTS"},
+	heap := beside("at rest", 1, []string{"/bin/pieheap", "2000", "20", "rest", "+RTS", "-hT", "-i0", "-l-au", "-ol" + own("heap"), "-RTS"},
 		"heap", "--max-pause", "10m", "-o", "/tmp/heap.eventlog", "PID")
 	heap.Name, heap.Files = "heap", []string{"/tmp/heap.eventlog", own("heap")}
 	threads := beside("ready", 0, []string{"/bin/standstill"}, "threads", "--format", "json", "PID")
@@ -59,6 +66,7 @@ func TestRunTimeSystem(t *testing.T) {
 	centres.Files = append(centres.Files, "/tmp/report.prof")
 	done := boot(t, hwtest.Machine{Arch: "arm64", Kernel: image, CPUs: 2}, files, []hwtest.Job{
 		record("alloc", []string{"-e", "alloc"}, "/bin/alloc31", "500", "+RTS", "-s"),
+		record("pie", []string{"-e", "cpu-clock,alloc,gc", "-F", "499"}, "/bin/pie", "500", "+RTS", "-s"),
 		withOwn(record("gc", []string{"-e", "gc"}, "/bin/retain", "500", "20", "+RTS", "-N2", "-A256k", "-RTS")),
 		withOwn(record("timeline", []string{"-e", "threads"}, "/bin/threads100", "300", "10", "2", "+RTS", "-N2", "-RTS")),
 		record("tick", []string{"-e", "tick"}, "/bin/rev", "220", "200"),
@@ -70,6 +78,7 @@ func TestRunTimeSystem(t *testing.T) {
 		heap, threads, attachJob, daemonJob,
 	})
 	wantAllocation(t, done["alloc"])
+	wantAllocation(t, done["pie"])
 	wantCollections(t, done["gc"])
 	wantThreads(t, done["timeline"])
 	// How many ticks there are depends on the host: with two CPUs time is not counted.
@@ -83,6 +92,21 @@ func TestRunTimeSystem(t *testing.T) {
 	wantShared(t, done["shared"])
 	wantRev(t, logOf(t, done["attach"]), "cpu-clock", few)
 	wantPiece(t, done["daemon"])
+}
+
+// wantStaticPIE checks that a program is position-independent and needs neither a dynamic linker nor libraries.
+func wantStaticPIE(t *testing.T, exe string) {
+	t.Helper()
+	f, err := elf.Open(exe)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	needed, err := f.ImportedLibraries()
+	interpreted := slices.ContainsFunc(f.Progs, func(p *elf.Prog) bool { return p.Type == elf.PT_INTERP })
+	if f.Type != elf.ET_DYN || interpreted || len(needed) > 0 || err != nil {
+		t.Errorf("%s is no static-pie: %v, needs %q, has an interpreter: %v; %v", exe, f.Type, needed, interpreted, err)
+	}
 }
 
 // beside is the job that runs ccagent beside a program that has printed a line and was answered so many.
