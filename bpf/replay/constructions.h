@@ -1,0 +1,1 @@
+../c/constructions.h
