@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"maps"
 	"slices"
 	"time"
 
@@ -145,7 +144,6 @@ func (r *Reader) stopAll(s *hold.Still) (all map[int]*stopped, err error) {
 		if err != nil {
 			return nil, fmt.Errorf("stop process %d: %w", r.PID, err)
 		}
-		slept := map[int]bool{}
 		for _, t := range list {
 			if all[t.TID] != nil || t.State == 'Z' || t.State == 'X' {
 				continue
@@ -153,18 +151,20 @@ func (r *Reader) stopAll(s *hold.Still) (all map[int]*stopped, err error) {
 			if r.looked != nil {
 				r.looked(t.TID)
 			}
-			slept[t.TID] = t.State == 'S' || s.Frozen()
-		}
-		each, err := s.StopEach(slices.Collect(maps.Keys(slept)))
-		if traced := (*hold.TracedError)(nil); errors.As(err, &traced) {
-			return nil, err
-		}
-		if err != nil {
-			return nil, fmt.Errorf("%w: %w", ErrBusy, err) // on a busy machine it may not get its turn in time
-		}
-		for tid, registers := range each {
+			registers, err := s.Stop(t.TID)
+			if err != nil {
+				var traced *hold.TracedError
+				switch {
+				case errors.Is(err, hold.ErrEnded):
+					continue
+				case errors.As(err, &traced):
+					return nil, err
+				}
+				return nil, fmt.Errorf("%w: %w", ErrBusy, err) // on a busy machine it may not get its turn in time
+			}
 			// It may have gone on between the look at its state and its stop.
-			all[tid], fresh = &stopped{registers, slept[tid] && registers.Waits}, true
+			waited := registers.Waits && (t.State == 'S' || s.Frozen())
+			all[t.TID], fresh = &stopped{registers, waited}, true
 		}
 	}
 	if len(all) == 0 {

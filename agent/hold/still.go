@@ -117,57 +117,6 @@ func (s *Still) Stop(tid int) (Registers, error) {
 	return s.registers(tid)
 }
 
-// StopEach stops threads and returns the registers of each; those that have ended meanwhile are left out. All are asked to stop before any is
-// waited for: on a busy machine each needs its turn on a CPU for it, and the process stands from the first to the last.
-func (s *Still) StopEach(tids []int) (map[int]Registers, error) {
-	all := make(map[int]Registers, len(tids))
-	if s.frozen != nil {
-		for _, tid := range tids {
-			r, err := s.Stop(tid)
-			if err == nil {
-				all[tid] = r
-			} else if !errors.Is(err, ErrEnded) {
-				return nil, err
-			}
-		}
-		return all, nil
-	}
-	var wait []int
-	defer func() { s.late = append(s.late, wait...) }()
-	for _, tid := range tids {
-		if err := s.interrupt(tid); err != nil {
-			return nil, err
-		}
-		wait = append(wait, tid)
-	}
-	for end := time.Now().Add(stopPatience); len(wait) > 0; {
-		asked := len(wait)
-		wait = slices.DeleteFunc(wait, func(tid int) bool {
-			there, err := s.collect(tid)
-			if there {
-				all[tid] = Registers{}
-			}
-			return there || err != nil // it has ended
-		})
-		switch now := time.Now(); {
-		case len(wait) < asked:
-			end = now.Add(stopPatience)
-		case now.After(end):
-			return nil, fmt.Errorf("stop thread %d: the kernel does not interrupt it", wait[0])
-		default:
-			pollStop()
-		}
-	}
-	for tid := range all {
-		r, err := s.registers(tid)
-		if err != nil {
-			return nil, err
-		}
-		all[tid] = r
-	}
-	return all, nil
-}
-
 // StopSome stops those threads that can be stopped at about the same time, and calls f with each and its registers. Those that
 // take longer than patience after the first, since they wait for a CPU, are let go on.
 func (s *Still) StopSome(tids []int, patience time.Duration, f func(tid int, r Registers)) {
