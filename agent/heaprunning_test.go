@@ -82,7 +82,7 @@ func graphOf(t *testing.T, pid, n int) (sum *HeapSummary, tokens eventlog.HeapBa
 }
 
 // mostTries bounds what a busy machine makes necessary.
-const mostTries = 20
+const mostTries = 100
 
 // What only a thread that runs holds, in registers, on its stack, in what it has just allocated, or by its code, is alive: as much as the
 // program has made.

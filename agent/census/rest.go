@@ -22,7 +22,7 @@ var ErrBusy = errors.New("the program could not be stopped where no collection i
 // restTries is how often a program is stopped for a census at rest, and restPause how long it runs
 // between.
 const (
-	restTries = 20
+	restTries = 60
 	restPause = 5 * time.Millisecond
 )
 
