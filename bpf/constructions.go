@@ -22,7 +22,7 @@ const (
 	constructionByCaller         = 1 << 31
 )
 
-// ConstructionKey is who makes values: a place, by its cookie, for the code at a return address.
+// ConstructionKey identifies a count of values: the cookie of a place, and the return address of the caller, 0 where callers are not counted apart.
 type ConstructionKey = samplerConstructionKey
 
 // PlaceOf is the number of its place.

@@ -1,11 +1,8 @@
 package bpf
 
 import (
-	"encoding/binary"
 	"errors"
 	"fmt"
-	"io"
-	"unsafe"
 
 	"github.com/cilium/ebpf"
 	"github.com/cilium/ebpf/link"
@@ -50,23 +47,10 @@ func LoadRegisters(pid uint32) (*Registers, error) {
 }
 
 // Read returns all threads of the process.
-func (r *Registers) Read() (all []ThreadRegisters, err error) {
-	const size = int(unsafe.Sizeof(ThreadRegisters{}))
-	in, err := r.threads.Open()
+func (r *Registers) Read() ([]ThreadRegisters, error) {
+	all, err := appendThreads[ThreadRegisters](nil, r.threads)
 	if err != nil {
 		return nil, fmt.Errorf("read registers of threads: %w", err)
-	}
-	defer in.Close()
-	raw, err := io.ReadAll(io.LimitReader(in, int64(maxThreads*size)))
-	if err != nil {
-		return nil, fmt.Errorf("read registers of threads: %w", err)
-	}
-	for ; len(raw) >= size; raw = raw[size:] {
-		var one ThreadRegisters
-		if _, err := binary.Decode(raw, binary.NativeEndian, &one); err != nil {
-			return nil, fmt.Errorf("read registers of threads: %w", err)
-		}
-		all = append(all, one)
 	}
 	return all, nil
 }

@@ -1,11 +1,8 @@
 package bpf
 
 import (
-	"encoding/binary"
 	"errors"
 	"fmt"
-	"io"
-	"unsafe"
 
 	"github.com/cilium/ebpf"
 	"github.com/cilium/ebpf/link"
@@ -109,28 +106,12 @@ func (s *Sampler) LoadTargets() (_ *Targets, err error) {
 // HasTimes reports whether Times can be asked: where the kernel's links are refused it cannot.
 func (t *Targets) HasTimes() bool { return t.times != nil }
 
-// maxThreads bounds the threads whose time is read at a time.
-const maxThreads = 1 << 20
-
 // Times appends the CPU time that each thread of the targets has used by now. That of a running
 // thread is as of the last tick.
 func (t *Targets) Times(times []ThreadTime) ([]ThreadTime, error) {
-	const size = int(unsafe.Sizeof(ThreadTime{}))
-	r, err := t.times.Open()
+	times, err := appendThreads(times, t.times)
 	if err != nil {
 		return times, fmt.Errorf("read the CPU time of threads: %w", err)
-	}
-	defer r.Close()
-	raw, err := io.ReadAll(io.LimitReader(r, int64(maxThreads*size)))
-	if err != nil {
-		return times, fmt.Errorf("read the CPU time of threads: %w", err)
-	}
-	for ; len(raw) >= size; raw = raw[size:] {
-		var one ThreadTime
-		if _, err := binary.Decode(raw, binary.NativeEndian, &one); err != nil {
-			return times, fmt.Errorf("read the CPU time of threads: %w", err)
-		}
-		times = append(times, one)
 	}
 	return times, nil
 }

@@ -25,8 +25,8 @@ type readType struct {
 	desc     string
 }
 
-// into is what an event of a known type is decoded into. Of some two hundred types that a log declares it has few, and whoever reads
-// many small logs would make as many events for each.
+// into returns the event that those of this type are decoded into, and makes it when the first is met: a log declares some two hundred
+// types and has events of few, and many small logs are read.
 func (t *readType) into() Event {
 	if t.event == nil {
 		t.event = t.kind.make()

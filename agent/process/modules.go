@@ -26,7 +26,7 @@ import (
 const (
 	maxModules = 4096
 	maxOfUser  = maxModules / 2
-	// maxFiles bounds those that are told apart at all.
+	// maxFiles bounds the files that are known, held open or not: all others count as one.
 	maxFiles = 4 * maxModules
 )
 

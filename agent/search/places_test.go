@@ -12,7 +12,7 @@ import (
 	"ccagent/symbolize/elffile"
 )
 
-// The constructors that KiCS2 adds, and the code that does nothing but make their values, are told from others by their symbols.
+// Symbols show which constructors KiCS2 has added, and which code does nothing but make their values.
 func TestSymbols(t *testing.T) {
 	for _, c := range []struct {
 		symbol             string

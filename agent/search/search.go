@@ -67,7 +67,7 @@ type image struct {
 	sampled uint64         // samples of it
 }
 
-// site is a place in an image, for one caller where these are told apart.
+// site counts the values that one place in an image has made; where callers are counted apart, those for one caller.
 type site struct {
 	up   uint64       // of the values made, those for which samples stand
 	last *perf.Sample // nil if there was none

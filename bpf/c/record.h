@@ -185,7 +185,7 @@ struct sample_header {
 	u8 origin; // enum alloc_origin, at SITE_NURSERY and SITE_BLOCK; of an attempt to run a transaction: how many words behind the frames are variables
 };
 
-// task_place is where an OS thread's Task is found that no sample in Haskell code has told.
+// task_place says where the run-time system keeps an OS thread's Task, for a thread of which no sample in Haskell code was seen.
 enum task_place {
 	TASK_UNKNOWN = 0,
 	TASK_AT,      // at an address, and of the process's first thread alone: the run-time system has only one
@@ -312,8 +312,8 @@ struct construction_window {
 	u64 draws; // samples of a place in a turn after which one is taken half as often
 };
 
-// construction_key is who makes values: a place by its probe's cookie, and the return address on top of the stack at those that are counted by
-// caller; 0 at others.
+// construction_key identifies a count of values: the cookie of the probe that counts them, and, where they are counted by caller, the
+// return address on top of the stack; else 0.
 struct construction_key {
 	u64 cookie, caller;
 };
