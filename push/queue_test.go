@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"io/fs"
 	"net/http"
@@ -173,6 +174,88 @@ func TestQueueIsBounded(t *testing.T) {
 	if q := queue(t, &answers{}, Options{Spill: spill}); q.Stats().Waiting != 0 {
 		t.Errorf("of a damaged spill: %+v", q.Stats())
 	}
+}
+
+// An engine that is down for an hour, in which a host closes the pieces of 30 processes each minute, gets them all when it answers, in
+// order, also those from before the daemon was started anew. Attempts do not grow with what waits. Where the queue has room for fewer, the
+// oldest are dropped, and counted.
+func TestQueueWhileAnEngineIsDownForAnHour(t *testing.T) {
+	const processes, minutes = 30, 60
+	for name, c := range map[string]struct{ room, dropped int }{
+		"room":    {0, 0},
+		"no room": {1000, processes*minutes - 1000},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				spill, b := filepath.Join(t.TempDir(), "otlp.json"), batch(t)
+				begun := time.Now()
+				engine := &answers{list: []func(*http.Request) (*http.Response, error){func(r *http.Request) (*http.Response, error) {
+					if time.Since(begun) < time.Hour {
+						return down(r)
+					}
+					return taken(r)
+				}}}
+				var asked []string // for requests, in order
+				var reported []string
+				anew := func() *Queue {
+					return queue(t, engine, Options{Max: c.room, Spill: spill, Report: func(s string) { reported = append(reported, s) },
+						Read: func(path string) (*Batch, error) { asked = append(asked, path); return b, nil }})
+				}
+				var all []string
+				var before Stats
+				q := anew()
+				ctx, stop := context.WithCancel(t.Context())
+				ended := running(ctx, q)
+				for minute := range minutes {
+					for p := range processes {
+						all = append(all, fmt.Sprintf("%d-%d", minute, p))
+						q.Add(all[len(all)-1])
+					}
+					if minute == minutes/2 {
+						stop()
+						<-ended
+						before = q.Stats()
+						q = anew()
+						ctx, stop = context.WithCancel(t.Context())
+						ended = running(ctx, q)
+					}
+					time.Sleep(time.Minute)
+				}
+				// Up to the longest pause between attempts it is not known that the engine answers.
+				time.Sleep(5 * time.Minute)
+				synctest.Wait()
+				stop()
+				<-ended
+				s := q.Stats()
+				dropped := int(before.Dropped[Full] + s.Dropped[Full])
+				if want := uint64(len(all) - c.dropped); before.Sent != 0 || s.Sent != want || s.Waiting != 0 || s.Failing != "" || dropped != c.dropped {
+					t.Errorf("before the queue was made anew %+v, after it %+v; want %d sent and %d dropped", before, s, want, c.dropped)
+				}
+				if n := len(s.Dropped) - 1; c.dropped == 0 && n >= 0 || n > 0 {
+					t.Errorf("dropped for other reasons: %v", s.Dropped)
+				}
+				if tries := int(before.Attempts+s.Attempts) - int(s.Sent); tries < 2*60/5 || tries > 80 {
+					t.Errorf("%d attempts failed in an hour", tries)
+				}
+				if sent := asked[len(asked)-int(s.Sent)+1:]; !slices.Equal(sent, all[len(all)-len(sent):]) {
+					t.Errorf("what was sent is not in order, or not the newest: %v", sent)
+				}
+				if n := strings.Count(strings.Join(reported, "\n"), " dropped: "); n != c.dropped {
+					t.Errorf("%d of %d dropped logs were reported", n, c.dropped)
+				}
+			})
+		})
+	}
+}
+
+// running runs a queue, and gives a channel that is closed when it has ended.
+func running(ctx context.Context, q *Queue) <-chan struct{} {
+	ended := make(chan struct{})
+	go func() {
+		q.Run(ctx)
+		close(ended)
+	}()
+	return ended
 }
 
 // The names of logs that wait are not written for each that is sent, but before a pause and at the end.
