@@ -91,10 +91,15 @@ type Config struct {
 	// UnwindRows is the room for call frame information: the number of rows of all modules
 	// together.
 	UnwindRows int
+	// ManyUsers is set where programs of several users are walked, of which one's may have half of that room.
+	ManyUsers bool
 	// PIDNamespace is set if the caller is not in the initial pid namespace. Process ids in
 	// records are then those of this namespace.
 	PIDNamespace *PIDNamespace
 }
+
+// MaxProcesses limits the processes that the walker knows at a time, as the sizes of its maps do.
+const MaxProcesses = 1024
 
 // Cautious estimates of how many rows share a rule (some hundreds in real programs) and how
 // many are in a bucket (about ten, but code without call frame information has buckets too).
@@ -156,7 +161,11 @@ func Load(c Config) (*Sampler, error) {
 	spec.Maps[samplerMapTransactionSpent].MaxEntries = uint32(os.Getpagesize())
 	rows, buckets := uint32(c.UnwindRows), uint32(c.UnwindRows/rowsPerBucket+2)
 	spec.Maps[samplerMapUnwindRows].MaxEntries = chunksOf(rows)
-	spec.Maps[samplerMapUnwindRules].MaxEntries = uint32(c.UnwindRows/rowsPerRule + 1)
+	perRule := rowsPerRule
+	if c.ManyUsers { // one of them has half of the rows, and half of the rules for all of them
+		perRule *= 2
+	}
+	spec.Maps[samplerMapUnwindRules].MaxEntries = uint32(c.UnwindRows/perRule + 1)
 	spec.Maps[samplerMapUnwindBuckets].MaxEntries = chunksOf(buckets)
 	s := &Sampler{config: c, spec: spec}
 	// Only maps are loaded here; programs are loaded one per event.
@@ -170,6 +179,9 @@ func Load(c Config) (*Sampler, error) {
 	s.walks = []*walkMemory{{walks, int64(3 * c.CPUs)}}
 	if s.unwind, err = newUnwindTables(&s.maps, spec, rows, buckets); err != nil {
 		return nil, errors.Join(err, s.maps.Close())
+	}
+	if c.ManyUsers {
+		s.unwind.divide()
 	}
 	if err := errors.Join(s.walks[0].number(), s.SetKeep(1)); err != nil {
 		return nil, errors.Join(err, s.maps.Close())

@@ -10,6 +10,7 @@ import (
 	"testing"
 	"unsafe"
 
+	"ccagent/internal/fair"
 	"ccagent/internal/testprog"
 
 	"github.com/cilium/ebpf"
@@ -104,10 +105,10 @@ func TestAddRows(t *testing.T) {
 		}
 		return b
 	}
-	if _, err := s.AddTable(encode(0, 9, 0x100, 9), nil); err != nil { // another's
+	if _, err := s.AddTable(0, encode(0, 9, 0x100, 9), nil); err != nil { // another's
 		t.Fatal(err)
 	}
-	table, err := s.AddTable(encode(0, 1, 0x180, 2, 0x1000, 3), nil)
+	table, err := s.AddTable(0, encode(0, 1, 0x180, 2, 0x1000, 3), nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -158,6 +159,43 @@ func ruleAt(t *testing.T, s *Sampler, table Table, addr uint32) uint32 {
 	}
 }
 
+// Where programs of several users are walked, those of one have at most half of the room, in tables and in parts that are added to them.
+func TestTablesOfOneUserLeaveOthersTheirs(t *testing.T) {
+	s, err := Load(Config{MaxFrames: 128, CPUs: 1, RingBytes: 1 << 16, UnwindRows: 1000, ManyUsers: true})
+	if errors.Is(err, unix.EPERM) || errors.Is(err, unix.EACCES) && os.Geteuid() != 0 {
+		testprog.Skip(t, &testprog.UnsupportedError{Need: "permission to load BPF programs: " + err.Error()})
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	rows := func(n int) []byte { return make([]byte, n*UnwindRowSize) }
+	table, err := s.AddTable(1, rows(400), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := s.AddTable(1, rows(101), nil); !errors.Is(err, ErrTableFull) || !errors.Is(err, fair.ErrShare) {
+		t.Errorf("more than half of the rows: %v", err)
+	}
+	if err := s.AddRows(table, rows(101), 0, 0x100); !errors.Is(err, fair.ErrShare) {
+		t.Errorf("more than half of the rows, in parts: %v", err)
+	}
+	rules := make([]byte, (s.unwind.rules.limit/2+1)*uint32(s.unwind.rules.element))
+	if _, err := s.AddTable(1, rows(1), rules); !errors.Is(err, fair.ErrShare) {
+		t.Errorf("more than half of the rules: %v", err)
+	}
+	far := binary.NativeEndian.AppendUint32(nil, s.unwind.buckets.limit/2<<bucketShift)
+	if _, err := s.AddTable(1, append(far, 0, 0, 0, 0), nil); !errors.Is(err, fair.ErrShare) {
+		t.Errorf("more than half of the buckets: %v", err)
+	}
+	// What was refused has taken nothing.
+	for user, n := range map[uint32]int{1: 100, 2: 500} {
+		if _, err := s.AddTable(user, rows(n), nil); err != nil {
+			t.Errorf("what is left for user %d: %v", user, err)
+		}
+	}
+}
+
 // The kernel's verifier accepts the walker, and AddTable stores tables until the room is
 // used up.
 func TestLoad(t *testing.T) {
@@ -178,11 +216,11 @@ func TestLoad(t *testing.T) {
 			t.Logf("the verifier processed %d instructions", n)
 		}
 	}
-	table, err := s.AddTable(make([]byte, 600*UnwindRowSize), nil)
+	table, err := s.AddTable(0, make([]byte, 600*UnwindRowSize), nil)
 	if err != nil || table.firstRow != 0 {
 		t.Errorf("first table: %+v, %v", table, err)
 	}
-	if _, err := s.AddTable(make([]byte, 600*UnwindRowSize), nil); !errors.Is(err, ErrTableFull) {
+	if _, err := s.AddTable(0, make([]byte, 600*UnwindRowSize), nil); !errors.Is(err, ErrTableFull) {
 		t.Errorf("a table beyond the room gives %v", err)
 	}
 	if err := s.SetLayout(1, ProcessLayout{}); err != nil {
@@ -288,7 +326,7 @@ func TestTablesGrow(t *testing.T) {
 		}
 	}
 	expect(0)
-	table, err := s.AddTable(rows, nil)
+	table, err := s.AddTable(0, rows, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -309,7 +347,7 @@ func TestTablesGrow(t *testing.T) {
 			t.Errorf("in bucket %d rule %d holds, want %d", i, got, want)
 		}
 	}
-	if _, err := s.AddTable(rows, nil); !errors.Is(err, ErrTableFull) { // there is room for two chunks of buckets
+	if _, err := s.AddTable(0, rows, nil); !errors.Is(err, ErrTableFull) { // there is room for two chunks of buckets
 		t.Errorf("a table beyond the room gives %v", err)
 	}
 }

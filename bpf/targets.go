@@ -12,10 +12,17 @@ import (
 // ThreadTime is the CPU time of a thread, ns.
 type ThreadTime = samplerThreadTime
 
+// ErrTooManyTargets is returned if there is no room for another target.
+var ErrTooManyTargets = errors.New("too many processes are followed already")
+
 // AddTarget has events that are opened on CPUs sampled in a process, by its id in the agent's
 // pid namespace, and in what it forks from then on, if Targets is loaded.
 func (s *Sampler) AddTarget(pid uint32) error {
-	if err := s.maps.Targets.Put(pid, uint32(0)); err != nil {
+	err := s.maps.Targets.Put(pid, uint32(0))
+	if errors.Is(err, unix.E2BIG) {
+		err = ErrTooManyTargets
+	}
+	if err != nil {
 		return fmt.Errorf("sample process %d: %w", pid, err)
 	}
 	return nil

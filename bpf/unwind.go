@@ -6,6 +6,8 @@ import (
 	"fmt"
 
 	"github.com/cilium/ebpf"
+
+	"ccagent/internal/fair"
 )
 
 const (
@@ -21,6 +23,7 @@ var ErrTableFull = errors.New("no room for more call frame information")
 // Table is a reference to a module's call frame information in the walker's maps.
 type Table struct {
 	firstRow, firstRule, firstBucket, buckets uint32
+	user                                      uint32 // whose programs have the module
 }
 
 // Region is a mapping of a module that has call frame information.
@@ -123,6 +126,36 @@ func (a *chunkedArray) write(b []byte, index uint32) error {
 type unwindTables struct {
 	rules         sharedArray
 	rows, buckets chunkedArray
+	// of each, what users have; nil where there is one user.
+	ofRules, ofRows, ofBuckets *fair.Shares
+}
+
+// divide has the programs of one user have at most half of the room.
+func (t *unwindTables) divide() {
+	t.ofRules, t.ofRows, t.ofBuckets = fair.Of(int(t.rules.limit)), fair.Of(int(t.rows.limit)), fair.Of(int(t.buckets.limit))
+}
+
+// room reports whether encoded rows, rules and buckets of a user fit, and takes the room for them.
+func (t *unwindTables) room(user uint32, rows, rules, buckets []byte) error {
+	if !t.rows.fits(rows) || !t.rules.fits(rules) || !t.buckets.fits(buckets) {
+		return ErrTableFull
+	}
+	if t.ofRows == nil {
+		return nil
+	}
+	taken := []struct {
+		of *fair.Shares
+		n  int
+	}{{t.ofRows, len(rows) / elementSize}, {t.ofRules, len(rules) / t.rules.element}, {t.ofBuckets, len(buckets) / bucketSize}}
+	for i, take := range taken {
+		if err := take.of.Take(user, take.n); err != nil {
+			for _, back := range taken[:i] {
+				back.of.Give(user, back.n)
+			}
+			return fmt.Errorf("%w: %w", ErrTableFull, err)
+		}
+	}
+	return nil
 }
 
 // newUnwindTables has room for so many rows and buckets.
@@ -174,15 +207,15 @@ func bucketsOf(rows []byte, from uint32, count uint64, index uint32) []byte {
 	return buckets
 }
 
-// AddTable stores a module's sorted rows and its rules, both encoded as in record.h. It
+// AddTable stores the sorted rows and the rules of a module of a user's programs, both encoded as in record.h. It
 // returns ErrTableFull if there is no room.
-func (s *Sampler) AddTable(rows, rules []byte) (Table, error) {
+func (s *Sampler) AddTable(user uint32, rows, rules []byte) (Table, error) {
 	t := s.unwind
 	buckets := Buckets(rows)
-	if !t.rows.fits(rows) || !t.rules.fits(rules) || !t.buckets.fits(buckets) {
-		return Table{}, ErrTableFull
+	if err := t.room(user, rows, rules, buckets); err != nil {
+		return Table{}, err
 	}
-	var table Table
+	table := Table{user: user}
 	var errs [3]error
 	table.firstRow, errs[0] = t.rows.add(rows)
 	table.firstRule, errs[1] = t.rules.add(rules)
@@ -201,8 +234,8 @@ func (s *Sampler) AddRows(table Table, rows []byte, addr, size uint32) error {
 	if len(rows) == 0 || bucket >= table.buckets {
 		return nil
 	}
-	if !t.rows.fits(rows) {
-		return ErrTableFull
+	if err := t.room(table.user, rows, nil, nil); err != nil {
+		return err
 	}
 	first, err := t.rows.add(rows)
 	if err != nil {

@@ -6,6 +6,7 @@ import (
 
 	"ccagent/agent/config"
 	"ccagent/agent/daemon/control"
+	"ccagent/internal/fair"
 )
 
 // boost is that a process is sampled more often until a time. It survives that the process is taken in anew, as
@@ -17,7 +18,7 @@ type boost struct {
 }
 
 const (
-	// maxBoosts bounds the processes that are boosted at a time, and longestBoost the time: others' CPUs are
+	// maxBoosts bounds the processes that are boosted at a time, of which one user other than root asks for half at most, and longestBoost the time: others' CPUs are
 	// interrupted too meanwhile.
 	maxBoosts    = 8
 	longestBoost = time.Hour
@@ -39,11 +40,19 @@ func (d *Daemon) boost(peer control.Peer, r control.Request) error {
 		return err
 	}
 	length := time.Duration(min(max(r.For, 0), 2*longestBoost.Seconds()) * float64(time.Second))
+	own := 0 // of the others
+	for pid, b := range d.boosts {
+		if b.by == peer.UID && pid != p.PID {
+			own++
+		}
+	}
 	switch _, again := d.boosts[p.PID]; {
 	case length < time.Second || length > longestBoost:
 		return fmt.Errorf("a boost is for 1s to %s", longestBoost)
 	case !again && len(d.boosts) >= maxBoosts:
 		return fmt.Errorf("%d processes are boosted already (ccagent ps lists them)", len(d.boosts))
+	case peer.UID != 0 && fair.Room(maxBoosts, 0, own, 1) != nil:
+		return fmt.Errorf("%d processes are boosted for you already (ccagent ps lists them)", own)
 	}
 	b := boost{by: peer.UID, rate: r.Rate, until: time.Now().Add(length)}
 	if err := d.startBoost(p, b); err != nil {

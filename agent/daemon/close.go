@@ -32,6 +32,7 @@ type closing struct {
 	ended  bool            // it says why it ends
 
 	service string
+	user    uint32
 	// What the closer has counted of it already.
 	lost, unwritten uint64
 	holds           int // bytes
@@ -391,7 +392,7 @@ func (c *closer) measure(one *closing, by map[string]uint64) {
 			times[category] = time.Duration(float64(counts.CPUNs) * float64(n) / float64(all))
 		}
 	}
-	c.metrics.AddCPU(one.service, times)
+	c.metrics.AddCPU(one.service, one.user, times)
 }
 
 // finishNameless names a piece that is closed, or that a killed daemon has left.

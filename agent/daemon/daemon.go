@@ -60,9 +60,9 @@ const (
 	throttleInterval = time.Second
 	// newInterval is for how long it is looked at in each turn after a process was taken in.
 	newInterval = 2 * throttleInterval
-	// unwindRows is the room for call frame information of all programs together: some 40 MB of the kernel's memory if all
-	// of it is used.
-	unwindRows = 4 << 20
+	// unwindRows is the room for call frame information of all programs together, of which those of one user have at most
+	// half: some 40 MB of the kernel's memory if that is used.
+	unwindRows = 8 << 20
 	maxFrames  = 128
 	// symbolMemory bounds the child that looks names up, in bytes.
 	symbolMemory = 256 << 20
@@ -83,7 +83,7 @@ type Daemon struct {
 	begun  time.Time
 
 	procs map[uint32]*proc
-	forks map[uint32]fork
+	forks forks
 	// excluded are the Haskell processes that a rule excludes.
 	excluded map[uint32]discovery.Process
 	// looked are those that were looked at since the last flush, since they had mapped a library of Haskell's.
@@ -93,6 +93,7 @@ type Daemon struct {
 	dumps  dumps
 	clock  segments.Clock
 	taken  time.Time // when a process was taken in last
+	crowd  bool      // it was reported that there is no room for more processes
 	apart  bool      // the clocks have come apart: pieces are to begin anew
 	full   bool      // some log could not be written last
 	missed missed
@@ -122,7 +123,7 @@ func (k *kept) amount() (pieces int, bytes int64) {
 
 // Run profiles the host until ctx is cancelled. hangup asks to read the configuration again.
 func Run(ctx context.Context, hangup <-chan os.Signal, o Options) (err error) {
-	d := &Daemon{opts: o, begun: time.Now(), procs: map[uint32]*proc{}, forks: map[uint32]fork{},
+	d := &Daemon{opts: o, begun: time.Now(), procs: map[uint32]*proc{}, forks: newForks(),
 		excluded: map[uint32]discovery.Process{}, failed: map[uint32]failure{}, looked: map[uint32]bool{}, boosts: map[uint32]boost{}, calls: make(chan func()), finder: discovery.New()}
 	defer func() { err = errors.Join(err, d.close()) }()
 	if err := d.start(); err != nil {
@@ -517,7 +518,7 @@ var _ engine.Chooser = (*Daemon)(nil)
 // Unknown is called when a process is sampled that is not known: one that was forked, and that has
 // now done something for the first time.
 func (d *Daemon) Unknown(pid uint32) (*process.Image, error) {
-	if f, ok := d.forks[pid]; ok {
+	if f, ok := d.forks.remove(pid); ok {
 		return d.fork(pid, f)
 	}
 	if found, ok := d.finder.Look(pid); ok && d.chooses(found) {

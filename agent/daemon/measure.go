@@ -29,7 +29,7 @@ func (d *Daemon) listenMetrics() (err error) {
 func (d *Daemon) count() error {
 	all := make([]metrics.Process, 0, len(d.procs))
 	for _, p := range d.procs {
-		one := metrics.Process{Service: p.Service}
+		one := metrics.Process{Service: p.Service, User: p.UID}
 		if c, err := counters.Read(p.image); err == nil && !p.image.Exited {
 			since := c.Since(p.counted)
 			if !p.counts { // what it has done before is not the daemon's to count
@@ -59,7 +59,7 @@ func (d *Daemon) count() error {
 // collected is called with each collection that was seen.
 func (d *Daemon) collected(im *process.Image, pause uint64, major bool) {
 	if p := d.procs[im.PID]; p != nil && d.metrics != nil {
-		d.metrics.Collected(p.Service, time.Duration(pause), major)
+		d.metrics.Collected(p.Service, p.UID, time.Duration(pause), major)
 	}
 }
 

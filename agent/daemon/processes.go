@@ -14,6 +14,7 @@ import (
 	"ccagent/agent/invoker"
 	"ccagent/agent/process"
 	"ccagent/agent/sink"
+	"ccagent/bpf"
 	"ccagent/eventlog"
 	"ccagent/internal/credentials"
 	"ccagent/perf"
@@ -49,9 +50,6 @@ type fork struct {
 	noticed time.Time
 }
 
-// maxForks bounds the forks that are remembered.
-const maxForks = 1 << 14
-
 // Changed is called with each change of what processes of the host run.
 func (d *Daemon) Changed(c perf.Change) (done bool, err error) {
 	switch c := c.(type) {
@@ -64,21 +62,24 @@ func (d *Daemon) Changed(c perf.Change) (done bool, err error) {
 		f := fork{time: c.Time, noticed: time.Now()}
 		if p := d.procs[c.Parent]; p != nil {
 			f.parent, f.image = p.Process, p.image
-		} else if of, ok := d.forks[c.Parent]; ok {
+		} else if of, ok := d.forks.of[c.Parent]; ok {
 			f.parent, f.image = of.parent, of.image
 		} else {
 			return false, nil
 		}
-		if len(d.forks) >= maxForks {
-			return true, nil
+		if d.forks.add(c.PID, f) != nil {
+			return true, d.engine.Remove(c.PID) // the walker may have entered it
 		}
-		d.forks[c.PID] = f
-		return true, d.engine.Join(c.PID) // it may have been forked before its parent was taken in
+		err = d.engine.Join(c.PID) // it may have been forked before its parent was taken in
+		if errors.Is(err, bpf.ErrTooManyTargets) {
+			err = nil
+		}
+		return true, err
 	case *perf.Exec:
 		return true, d.execed(c.PID)
 	case *perf.Exit:
 		if c.PID == c.TID {
-			delete(d.forks, c.PID)
+			d.forks.remove(c.PID)
 			delete(d.excluded, c.PID)
 			delete(d.failed, c.PID)
 		}
@@ -93,8 +94,7 @@ func (d *Daemon) Changed(c perf.Change) (done bool, err error) {
 
 // execed takes in a process that executes another program.
 func (d *Daemon) execed(pid uint32) error {
-	_, forked := d.forks[pid]
-	delete(d.forks, pid)
+	_, forked := d.forks.remove(pid)
 	delete(d.excluded, pid)
 	delete(d.failed, pid)
 	delete(d.boosts, pid)
@@ -156,7 +156,7 @@ func (d *Daemon) catchUp(now time.Time) error {
 	for _, p := range all {
 		runs[p.PID] = true
 		known := d.procs[p.PID]
-		switch _, forked := d.forks[p.PID]; {
+		switch _, forked := d.forks.of[p.PID]; {
 		case known != nil && known.image.Exited:
 		case known != nil && strings.TrimSuffix(known.Path, deleted) != strings.TrimSuffix(p.Path, deleted):
 			err = d.execed(p.PID)
@@ -188,7 +188,10 @@ func (d *Daemon) take(found discovery.Process) error {
 		return nil
 	}
 	var err error
-	if p.image, err = d.engine.Add(p.log, p.terms, p.PID, p.Comm, p.Path); err != nil {
+	if p.image, err = d.engine.Add(p.log, p.terms, p.PID, p.Comm, p.Path); errors.Is(err, bpf.ErrTooManyTargets) {
+		d.fail(found, fmt.Errorf("%w: %w", errNoRoom, err))
+		return errors.Join(d.engine.Remove(p.PID), d.discard(p.log))
+	} else if err != nil {
 		return errors.Join(err, d.discard(p.log))
 	}
 	d.procs[p.PID] = p
@@ -197,7 +200,6 @@ func (d *Daemon) take(found discovery.Process) error {
 
 // fork takes a process in that was forked by another, by which it is known.
 func (d *Daemon) fork(pid uint32, f fork) (*process.Image, error) {
-	delete(d.forks, pid)
 	p := &proc{Process: f.parent, terms: d.terms(f.parent), taken: time.Now()}
 	p.PID = pid
 	if !d.begin(p) {
@@ -213,23 +215,38 @@ func (d *Daemon) fork(pid uint32, f fork) (*process.Image, error) {
 
 // begin begins a process's first piece; false if that fails now, and is to be tried again.
 func (d *Daemon) begin(p *proc) bool {
-	var err error
-	if p.log, err = d.piece(p.Process); err == nil {
-		p.since = time.Now()
-		d.taken = p.since
-		delete(d.failed, p.PID)
-		return true
+	err := d.room(p.UID)
+	if err == nil {
+		p.log, err = d.piece(p.Process)
 	}
-	if _, again := d.failed[p.PID]; !again {
+	if err != nil {
+		d.fail(p.Process, err)
+		return false
+	}
+	p.since = time.Now()
+	d.taken = p.since
+	delete(d.failed, p.PID)
+	return true
+}
+
+// fail notes why a process is not sampled, and reports it: that there is no room for it only of the first one.
+func (d *Daemon) fail(p discovery.Process, err error) {
+	crowd := errors.Is(err, errNoRoom)
+	if _, again := d.failed[p.PID]; !again && !(crowd && d.crowd) {
 		d.opts.Log(fmt.Sprintf("%s (%d) is not recorded yet: %v", p.Service, p.PID, err))
 	}
-	d.failed[p.PID] = failure{p.Process, err}
-	return false
+	d.crowd = d.crowd || crowd
+	d.failed[p.PID] = failure{p, err}
 }
 
 // tryAgain takes in the processes that could not be.
 func (d *Daemon) tryAgain() error {
-	for pid := range d.failed {
+	d.crowd = false
+	for pid, f := range d.failed {
+		if errors.Is(f.err, errNoRoom) && d.room(f.UID) != nil {
+			d.crowd = true
+			continue
+		}
 		found, ok := d.finder.Look(pid)
 		if !ok {
 			delete(d.failed, pid)
@@ -336,7 +353,7 @@ func (d *Daemon) drop(p *proc) error {
 func (d *Daemon) closePiece(p *proc, log *sink.Sink, reason eventlog.EndReason) {
 	d.logs.Remove(log)
 	owner := credentials.Credentials{UID: p.UID, GID: p.GID, Groups: p.Groups}
-	one := closing{log: log, reason: reason, seen: d.seenOf(log, owner), service: p.Service}
+	one := closing{log: log, reason: reason, seen: d.seenOf(log, owner), service: p.Service, user: p.UID}
 	if reason == eventlog.EndExited && !log.Counts.None() {
 		d.closer.hold(one, time.Now())
 	} else {
@@ -346,7 +363,9 @@ func (d *Daemon) closePiece(p *proc, log *sink.Sink, reason eventlog.EndReason) 
 
 // forget forgets forks that have had their time without being sampled, and are no more.
 func (d *Daemon) forget() {
-	maps.DeleteFunc(d.forks, func(pid uint32, f fork) bool {
-		return time.Since(f.noticed) > time.Minute && discovery.Age(pid, time.Now()) == 0
-	})
+	for pid, f := range d.forks.of {
+		if time.Since(f.noticed) > time.Minute && discovery.Age(pid, time.Now()) == 0 {
+			d.forks.remove(pid)
+		}
+	}
 }

@@ -125,6 +125,7 @@ func Open(c Config) (_ *Engine, err error) {
 		CPUs:         cpus,
 		RingBytes:    ringBytes(cpus),
 		UnwindRows:   c.UnwindRows,
+		ManyUsers:    c.Default == nil,
 		PIDNamespace: namespace,
 	})
 	if err != nil {

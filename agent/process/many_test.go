@@ -49,7 +49,7 @@ func TestFilesOfOneUserLeaveOthersTheirs(t *testing.T) {
 			t.Fatalf("file %d is told apart", i)
 		}
 	}
-	if len(ms.byID) != maxFiles || ms.ofUser[uint32(os.Geteuid())] != maxOfUser || ms.held != maxOfUser {
-		t.Errorf("%d files are known, %d of them held", len(ms.byID), ms.held)
+	if own, held := ms.held.Taken(uint32(os.Geteuid())); len(ms.byID) != maxFiles || own != maxModules/2 || held != own {
+		t.Errorf("%d files are known, %d of them held, %d for this user", len(ms.byID), held, own)
 	}
 }

@@ -16,16 +16,16 @@ import (
 	"ccagent/agent/sink"
 	"ccagent/eventlog"
 	"ccagent/internal/credentials"
+	"ccagent/internal/fair"
 	"ccagent/symbolize/binary"
 	"ccagent/symbolize/elffile"
 	"ccagent/symbolize/worker"
 )
 
-// maxModules bounds the module files that are held open for symbolising, and maxOfUser those that programs of one user have
-// mapped first: who maps files without end leaves others their names.
+// maxModules bounds the module files that are held open for symbolising. Programs of one user have mapped at most half of them first:
+// who maps files without end leaves others their names.
 const (
 	maxModules = 4096
-	maxOfUser  = maxModules / 2
 	// maxFiles bounds the files that are known, held open or not: all others count as one.
 	maxFiles = 4 * maxModules
 )
@@ -68,14 +68,13 @@ type Module struct {
 // process that mapped it lives, so that what is symbolised is what ran.
 type modules struct {
 	byFile map[fileKey]*Module
-	byID   []*Module // id−1
-	held   int       // of them, those that are open
-	ofUser map[uint32]int
-	others *Module // all beyond maxFiles
+	byID   []*Module    // id−1
+	held   *fair.Shares // of them, those that are open, by the user of the process that mapped them first
+	others *Module      // all beyond maxFiles
 	roots  roots
 }
 
-func newModules() *modules { return &modules{byFile: map[fileKey]*Module{}, ofUser: map[uint32]int{}} }
+func newModules() *modules { return &modules{byFile: map[fileKey]*Module{}, held: fair.Of(maxModules)} }
 
 // errTooManyModules is kept as the reason of modules beyond maxModules.
 var errTooManyModules = errors.New("too many module files")
@@ -90,8 +89,7 @@ func (ms *modules) of(pid uint32, m procfs.Mapping) (mod *Module, isNew bool) {
 		return ms.others, false
 	}
 	mod = &Module{ID: uint32(len(ms.byID) + 1), Path: m.Path, reader: userOf(pid)}
-	if user := mod.reader.UID; ms.held < maxModules && ms.ofUser[user] < maxOfUser {
-		ms.held, ms.ofUser[user] = ms.held+1, ms.ofUser[user]+1
+	if ms.held.Take(mod.reader.UID, 1) == nil {
 		mod.File, mod.Problem = openMapped(pid, m)
 		mod.Root = ms.roots.of(pid)
 	} else {

@@ -192,7 +192,7 @@ func (ps *Table) TakeTables(patience time.Duration) error {
 func (ps *Table) takeTable(c compiled) error {
 	if c.Err == nil && len(c.Rows) > 0 {
 		var stored bpf.Table
-		if stored, c.Err = ps.sampler.AddTable(c.Rows, c.Rules); c.Err == nil {
+		if stored, c.Err = ps.sampler.AddTable(c.module.reader.UID, c.Rows, c.Rules); c.Err == nil {
 			c.module.unwind = &unwindTable{Table: stored, base: c.Base}
 			if c.Paged {
 				ps.loadPages(c.module, &c.UnwindTable)

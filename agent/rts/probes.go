@@ -80,8 +80,9 @@ func open(h *source.Host, asked []*source.Event, needs source.Need) source.Sourc
 	return p
 }
 
-// maxProcesses bounds the processes whose run-time systems have probes at a time.
-const maxProcesses = 1024
+// maxProcesses bounds the processes whose run-time systems have probes at a time. Those of one that has ended are removed a moment
+// later, so there may be none left for a new one.
+const maxProcesses = bpf.MaxProcesses
 
 // Load loads the probes' BPF programs, unless that is to be left until a process has their sites.
 func (p *Probes) Load() error {

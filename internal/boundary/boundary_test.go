@@ -15,11 +15,11 @@ import (
 // of this module that it may import, at any depth, besides its own sub-packages.
 var order = map[string][]string{
 	"eventlog":    {},
-	"bpf":         {"internal/ghc"},
+	"bpf":         {"internal/fair", "internal/ghc"},
 	"perf":        {"bpf", "internal/restriction"},
 	"symbolize":   {"eventlog", "internal/sandbox", "internal/credentials", "internal/ghc", "internal/pagecache"},
 	"heap":        {"internal/ghc"},
-	"agent":       {"perf", "bpf", "eventlog", "heap", "symbolize", "internal/capset", "internal/cgroup", "internal/credentials", "internal/ghc", "internal/pagecache", "internal/printable", "internal/restriction", "internal/sandbox", "internal/transactions"},
+	"agent":       {"perf", "bpf", "eventlog", "heap", "symbolize", "internal/capset", "internal/cgroup", "internal/credentials", "internal/fair", "internal/ghc", "internal/pagecache", "internal/printable", "internal/restriction", "internal/sandbox", "internal/transactions"},
 	"profile":     {"eventlog", "internal/format", "internal/ghc", "internal/transactions"},
 	"ui":          {"profile", "eventlog", "internal/format", "internal/printable", "internal/transactions"},
 	"push":        {"profile", "eventlog"},

@@ -19,10 +19,12 @@ import (
 
 	"ccagent/agent/counters"
 	"ccagent/agent/daemon/control"
+	"ccagent/internal/fair"
 )
 
-// maxServices bounds the services that have series of their own; the others are Other.
-const maxServices = 200
+// maxServices bounds the services that have series of their own, of which those that processes of one user were the first to be called by are
+// at most half: a process can call itself what it likes. The others are Other.
+const maxServices = 400
 
 // Other is the service of all processes beyond the bound.
 const Other = "(other)"
@@ -35,6 +37,7 @@ type Metrics struct {
 
 	mu       sync.Mutex
 	services map[string]bool
+	shares   *fair.Shares
 
 	gcs, allocated, copied, cpu *prometheus.CounterVec
 	processes, threads          *prometheus.GaugeVec
@@ -58,6 +61,7 @@ type Agent struct {
 // Process is what a process has used since it was added last.
 type Process struct {
 	Service string
+	User    uint32
 	RTS     *counters.RTS // nil if it cannot be read; Live and InUse are totals
 	Threads int
 	// Haskell threads that were seen and have not ended; −1 if that is not known.
@@ -66,7 +70,7 @@ type Process struct {
 
 // New makes the series, of a version of the agent.
 func New(version string) *Metrics {
-	m := &Metrics{registry: prometheus.NewRegistry(), agent: map[string]prometheus.Counter{}, gauges: map[string]prometheus.Gauge{}, services: map[string]bool{}}
+	m := &Metrics{registry: prometheus.NewRegistry(), agent: map[string]prometheus.Counter{}, gauges: map[string]prometheus.Gauge{}, services: map[string]bool{}, shares: fair.Of(maxServices)}
 	factory := promauto.With(m.registry)
 	counter := func(name, help string) {
 		m.agent[name] = factory.NewCounter(prometheus.CounterOpts{Name: name, Help: help})
@@ -160,12 +164,12 @@ func (m *Metrics) setEngines(now, before []control.Engine) {
 	}
 }
 
-// service is the label of a service.
-func (m *Metrics) service(name string) string {
+// service is the label of a service, one of whose processes is of a user.
+func (m *Metrics) service(name string, user uint32) string {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if !m.services[name] {
-		if len(m.services) >= maxServices {
+		if m.shares.Take(user, 1) != nil {
 			return Other
 		}
 		m.services[name] = true
@@ -186,7 +190,7 @@ func (m *Metrics) SetProcesses(all []Process) {
 	}
 	m.mu.Unlock()
 	for _, p := range all {
-		name := m.service(p.Service)
+		name := m.service(p.Service, p.User)
 		s := by[name]
 		s.processes++
 		s.threads += float64(p.Threads)
@@ -216,17 +220,17 @@ func (m *Metrics) SetProcesses(all []Process) {
 }
 
 // Collected adds a collection of a process of a service.
-func (m *Metrics) Collected(service string, pause time.Duration, major bool) {
+func (m *Metrics) Collected(service string, user uint32, pause time.Duration, major bool) {
 	generation := "minor"
 	if major {
 		generation = "major"
 	}
-	m.pauses.WithLabelValues(m.service(service), generation).Observe(pause.Seconds())
+	m.pauses.WithLabelValues(m.service(service, user), generation).Observe(pause.Seconds())
 }
 
 // AddCPU adds CPU time of a service by category.
-func (m *Metrics) AddCPU(service string, byCategory map[string]time.Duration) {
-	name := m.service(service)
+func (m *Metrics) AddCPU(service string, user uint32, byCategory map[string]time.Duration) {
+	name := m.service(service, user)
 	for category, d := range byCategory {
 		m.cpu.WithLabelValues(name, category).Add(d.Seconds())
 	}
