@@ -30,7 +30,7 @@ func TestStaticDataOfACollectedHeap(t *testing.T) {
 			defer cp.free()
 			census := newCensus(r, o)
 			if err := stilled(r, func(s *hold.Still) error {
-				err := r.stand(s, census, false)
+				err := r.stand(s, census, Options{})
 				if err == nil {
 					_, err = cp.look(t.Context(), r, census, o, census.Time, false)
 				}

@@ -137,7 +137,7 @@ func partly(t *testing.T, r *Reader, stood int) *Census {
 	census := newCensus(r, Options{})
 	census.AtRest = true
 	if err = stilled(r, func(s *hold.Still) error {
-		if err := r.stand(s, census, false); err != nil {
+		if err := r.stand(s, census, Options{}); err != nil {
 			return err
 		}
 		_, err := c.look(t.Context(), r, census, Options{MaxPause: time.Nanosecond}, census.Time, false)
@@ -237,7 +237,7 @@ func TestYoungOfADrawnHeap(t *testing.T) {
 			census.AtRest = true
 			young := map[uint64]bool{}
 			if err := stilled(r, func(s *hold.Still) error {
-				err := r.stand(s, census, false)
+				err := r.stand(s, census, Options{})
 				if err != nil || !c.young {
 					if err == nil {
 						_, err = cp.look(t.Context(), r, census, o, census.Time, false)

@@ -19,10 +19,11 @@ import (
 // not all of its threads stopped in time.
 var ErrBusy = errors.New("the program could not be stopped where no collection is under way: it runs C code for the run-time system, is stopped itself (kill -CONT), or is frozen in the middle of one (thaw its control group)")
 
-// restTries is how often a program is stopped for a census at rest, and restPause how long it runs
-// between.
+// restTries is how often a program is stopped for a census at rest, lateTries how often besides that where not all of its threads stop in time, as on a
+// busy machine, and restPause how long it runs between.
 const (
 	restTries = 60
+	lateTries = 240
 	restPause = 5 * time.Millisecond
 )
 
@@ -35,11 +36,16 @@ func (r *Reader) AtRest(ctx context.Context, o Options) (*Census, error) {
 
 // tried tries a census again and again while a collection keeps it from being taken.
 func tried(ctx context.Context, take func() (*Census, error)) (c *Census, err error) {
-	for range restTries {
+	for tries, late := 0, 0; tries < restTries && late < lateTries; {
 		if ctx.Err() != nil {
 			return nil, ctx.Err()
 		}
-		if c, err = take(); !errors.Is(err, ErrBusy) && !errors.Is(err, ErrContradiction) && !errors.Is(err, ErrCollected) && !errors.Is(err, hold.ErrThawed) {
+		if c, err = take(); errors.Is(err, hold.ErrLate) {
+			late++
+		} else {
+			tries++
+		}
+		if !errors.Is(err, ErrBusy) && !errors.Is(err, ErrContradiction) && !errors.Is(err, ErrCollected) && !errors.Is(err, hold.ErrThawed) {
 			return c, err
 		}
 		rest(ctx)
@@ -57,8 +63,8 @@ func rest(ctx context.Context) {
 
 // stand stops all threads where no collection is under way, which is the census's time. Where it is to follow pointers, it reads
 // what threads hold that run.
-func (r *Reader) stand(s *hold.Still, census *Census, follow bool) error {
-	threads, err := r.stopAll(s)
+func (r *Reader) stand(s *hold.Still, census *Census, o Options) error {
+	threads, err := r.stopAll(s, stopping(o.MaxPause))
 	if err != nil {
 		return err
 	}
@@ -68,7 +74,7 @@ func (r *Reader) stand(s *hold.Still, census *Census, follow bool) error {
 	}
 	census.Time = perf.Monotonic()
 	census.Running, census.Unknown = nil, len(running)
-	if follow {
+	if o.Keep > 0 {
 		census.Running, census.Unknown = r.running(running, threads)
 	}
 	return nil
@@ -89,10 +95,10 @@ func (r *Reader) atRest(ctx context.Context, o Options) (*Census, error) {
 	for try := 1; ; try++ {
 		census.Pause, err = standing(r.PID, frozen, func(s *hold.Still) error {
 			if o.MaxPause > 0 {
-				defer overhead.Hasten()()
+				overhead.Hasten() // until this OS thread ends: it has to let the program go on, too
 			}
 			since := perf.Monotonic()
-			if err := r.stand(s, census, o.Keep > 0); err != nil {
+			if err := r.stand(s, census, o); err != nil {
 				return err
 			}
 			if o.Keep > 0 && census.Unknown > 0 && try < knownTries && !r.run.never && !frozen {
@@ -135,8 +141,24 @@ const knownTries = 5
 
 var errUnknown = errors.New("what a thread that runs holds is not known")
 
-// stopAll stops all threads, also those that others start meanwhile.
-func (r *Reader) stopAll(s *hold.Still) (all map[int]*stopped, err error) {
+// stopPart is the part of the pause in which all threads have to have stopped, and leastStopping how long they have at the least. Where
+// they have not, they are let go on at once, and stopped again later: a thread that waits for a CPU may get it in some tens of milliseconds, for which the others
+// would stand.
+const (
+	stopPart      = 0.5
+	leastStopping = time.Millisecond
+)
+
+// stopping is for how long a pause of which the limit is given waits for threads to stop; 0 is no bound.
+func stopping(limit time.Duration) time.Duration {
+	if limit == 0 {
+		return 0
+	}
+	return max(time.Duration(stopPart*float64(limit)), leastStopping)
+}
+
+// stopAll stops all threads, also those that others start meanwhile, within a time from the first on that is asked to, if that is not 0.
+func (r *Reader) stopAll(s *hold.Still, within time.Duration) (all map[int]*stopped, err error) {
 	all = map[int]*stopped{}
 	for fresh := true; fresh; {
 		fresh = false
@@ -144,6 +166,8 @@ func (r *Reader) stopAll(s *hold.Still) (all map[int]*stopped, err error) {
 		if err != nil {
 			return nil, fmt.Errorf("stop process %d: %w", r.PID, err)
 		}
+		var tids []int
+		slept := map[int]bool{}
 		for _, t := range list {
 			if all[t.TID] != nil || t.State == 'Z' || t.State == 'X' {
 				continue
@@ -151,20 +175,18 @@ func (r *Reader) stopAll(s *hold.Still) (all map[int]*stopped, err error) {
 			if r.looked != nil {
 				r.looked(t.TID)
 			}
-			registers, err := s.Stop(t.TID)
-			if err != nil {
-				var traced *hold.TracedError
-				switch {
-				case errors.Is(err, hold.ErrEnded):
-					continue
-				case errors.As(err, &traced):
-					return nil, err
-				}
-				return nil, fmt.Errorf("%w: %w", ErrBusy, err) // on a busy machine it may not get its turn in time
-			}
+			tids, slept[t.TID] = append(tids, t.TID), t.State == 'S' || s.Frozen()
+		}
+		each, err := s.StopAll(tids, within)
+		if traced := (*hold.TracedError)(nil); errors.As(err, &traced) {
+			return nil, err
+		}
+		if err != nil {
+			return nil, fmt.Errorf("%w: %w", ErrBusy, err) // on a busy machine it may not get its turn in time
+		}
+		for tid, registers := range each {
 			// It may have gone on between the look at its state and its stop.
-			waited := registers.Waits && (t.State == 'S' || s.Frozen())
-			all[t.TID], fresh = &stopped{registers, waited}, true
+			all[tid], fresh = &stopped{registers, slept[tid] && registers.Waits}, true
 		}
 	}
 	if len(all) == 0 {

@@ -36,7 +36,7 @@ func TestCollectionBegunBeforeTheStop(t *testing.T) {
 		sourcetest.Until(t, "it waits for a line", func() bool { return procfs.Asleep(r.PID) })
 		stop := func() (bases []uint64, collects bool, err error) {
 			_, err = hold.Stilled(r.PID, func(s *hold.Still) error {
-				threads, err := r.stopAll(s)
+				threads, err := r.stopAll(s, 0)
 				if err == nil {
 					bases, err = r.noCollection(threads)
 					collects = errors.Is(err, ErrBusy)

@@ -313,7 +313,7 @@ const (
 func (t *taker) hold(before *threads.Reading, pages []uint64) (list []procfs.Thread, held []heldThread, err error) {
 	stopped := 0
 	pause, err := hold.Stilled(int(t.im.PID), func(s *hold.Still) error {
-		defer overhead.Hasten()()
+		overhead.Hasten() // until this OS thread ends: it has to let the program go on, too
 		var err error
 		if list, err = t.list(); err != nil {
 			return err

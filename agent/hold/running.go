@@ -133,7 +133,12 @@ func running(ctx context.Context, pid int, path string, offset uint64, gate *Gat
 		return err
 	}
 	s := seized{pid: pid, threads: map[int]bool{}, gone: map[int]bool{}}
-	defer func() { err = errors.Join(err, s.letGo()) }()
+	defer func() {
+		if gate != nil && gate.Hasten != nil {
+			defer gate.Hasten()() // each thread stands until this one detaches it
+		}
+		err = errors.Join(err, s.letGo())
+	}()
 	if err := s.seize(); err != nil {
 		return err
 	}

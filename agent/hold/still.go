@@ -92,29 +92,75 @@ const stopPatience = 20 * time.Millisecond
 
 // Stop stops a thread and returns its registers.
 func (s *Still) Stop(tid int) (Registers, error) {
+	if _, again := s.held[tid]; again {
+		return s.registers(tid)
+	}
+	all, err := s.StopAll([]int{tid}, 0)
+	if err != nil {
+		return Registers{}, err
+	}
+	r, there := all[tid]
+	if !there {
+		return Registers{}, fmt.Errorf("stop thread %d: %w", tid, ErrEnded)
+	}
+	return r, nil
+}
+
+// ErrLate is returned where a thread has not stopped in time: it waits for a CPU, or the kernel does not interrupt it.
+var ErrLate = errors.New("not all of its threads stopped in time")
+
+// StopAll stops threads that are not stopped yet, and returns the registers of each; those that have ended are left out. All are asked
+// to stop before one is waited for: on a busy machine each of them needs its turn on a CPU for it. The error is ErrLate where that takes longer
+// than patience since the first was asked, or, if that is 0, where none has stopped for stopPatience.
+func (s *Still) StopAll(tids []int, patience time.Duration) (map[int]Registers, error) {
+	all := make(map[int]Registers, len(tids))
 	if s.frozen != nil {
-		t, there := s.frozen[tid]
-		if !there {
-			return Registers{}, fmt.Errorf("stop thread %d: %w", tid, ErrEnded)
-		}
-		return keptRegisters(s.pid, &t), nil
-	}
-	if _, again := s.held[tid]; !again {
-		if err := s.interrupt(tid); err != nil {
-			return Registers{}, err
-		}
-		for end := time.Now().Add(stopPatience); ; pollStop() {
-			if there, err := s.collect(tid); err != nil {
-				return Registers{}, err
-			} else if there {
-				break
-			}
-			if time.Now().After(end) {
-				return Registers{}, fmt.Errorf("stop thread %d: the kernel does not interrupt it", tid)
+		for _, tid := range tids {
+			if t, there := s.frozen[tid]; there {
+				all[tid] = keptRegisters(s.pid, &t)
 			}
 		}
+		return all, nil
 	}
-	return s.registers(tid)
+	wait := make([]int, 0, len(tids))
+	defer func() { s.late = append(s.late, wait...) }()
+	for _, tid := range tids {
+		if err := s.interrupt(tid); err == nil {
+			wait = append(wait, tid)
+		} else if !errors.Is(err, ErrEnded) {
+			return nil, err
+		}
+	}
+	asked, last := slices.Clone(wait), time.Now()
+	for len(wait) > 0 {
+		before := len(wait)
+		wait = slices.DeleteFunc(wait, func(tid int) bool {
+			there, err := s.collect(tid)
+			return there || err != nil // it has ended
+		})
+		now := time.Now()
+		if len(wait) < before {
+			last = now
+		}
+		switch late := now.Sub(s.since) > patience; {
+		case len(wait) == 0:
+		case patience > 0 && late, patience == 0 && now.Sub(last) > stopPatience:
+			return nil, ErrLate
+		default:
+			pollStop()
+		}
+	}
+	for _, tid := range asked {
+		if _, held := s.held[tid]; !held {
+			continue
+		}
+		r, err := s.registers(tid)
+		if err != nil {
+			return nil, err
+		}
+		all[tid] = r
+	}
+	return all, nil
 }
 
 // StopSome stops those threads that can be stopped at about the same time, and calls f with each and its registers. Those that
