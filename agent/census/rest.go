@@ -17,7 +17,18 @@ import (
 
 // ErrBusy is returned where a collection may have been under way whenever the program was stopped, or
 // not all of its threads stopped in time.
-var ErrBusy = errors.New("the program could not be stopped where no collection is under way: it runs C code for the run-time system, is stopped itself (kill -CONT), or is frozen in the middle of one (thaw its control group)")
+var ErrBusy = errors.New("the program could not be stopped where no collection is under way: it runs C code for the run-time system, or is stopped itself (kill -CONT)")
+
+// ErrFrozen is an ErrBusy of a process that is frozen: it stays so until it is thawed.
+var ErrFrozen error = frozenBusy{}
+
+type frozenBusy struct{}
+
+func (frozenBusy) Error() string {
+	return "the program is frozen where a collection may be under way, which moves what is alive: it has a census when its control group is thawed"
+}
+
+func (frozenBusy) Is(target error) bool { return target == ErrBusy }
 
 // restTries is how often a program is stopped for a census at rest, lateTries how often besides that where not all of its threads stop in time, as on a
 // busy machine, and restPause how long it runs between.
@@ -45,7 +56,7 @@ func tried(ctx context.Context, take func() (*Census, error)) (c *Census, err er
 		} else {
 			tries++
 		}
-		if !errors.Is(err, ErrBusy) && !errors.Is(err, ErrContradiction) && !errors.Is(err, ErrCollected) && !errors.Is(err, hold.ErrThawed) {
+		if errors.Is(err, ErrFrozen) || !errors.Is(err, ErrBusy) && !errors.Is(err, ErrContradiction) && !errors.Is(err, ErrCollected) && !errors.Is(err, hold.ErrThawed) {
 			return c, err
 		}
 		rest(ctx)
@@ -69,6 +80,9 @@ func (r *Reader) stand(s *hold.Still, census *Census, o Options) error {
 		return err
 	}
 	running, err := r.noCollection(threads)
+	if s.Frozen() && errors.Is(err, ErrBusy) {
+		return ErrFrozen
+	}
 	if err != nil {
 		return err
 	}

@@ -54,7 +54,9 @@ var (
 	ErrNotHaskell = errors.New("it is no Haskell program that GHC compiled, or its run-time system is not recognised")
 	ErrBusy       = errors.New("a collection ran at each attempt to read it; try again, or while it has less to do")
 	ErrCollecting = errors.New("the process is stopped, perhaps in the middle of a collection, when threads are moved; let it go on (kill -CONT) and try again")
-	ErrNoThreads  = errors.New("the run-time system's lists of threads were not found: it has no symbols, and no data that looks like its generations")
+	// ErrFrozenCollecting is ErrCollecting for a process that is frozen.
+	ErrFrozenCollecting = errors.New("the process is frozen in the middle of a collection, when threads are moved; thaw its control group and try again")
+	ErrNoThreads        = errors.New("the run-time system's lists of threads were not found: it has no symbols, and no data that looks like its generations")
 )
 
 // All attempts together may take patience, or longer until there were so many: on a machine that has
@@ -149,6 +151,13 @@ func (t *taker) take() (*Dump, error) {
 		t.d.Attempts++
 		var now *taken
 		var err error
+		if t.isFrozen() {
+			if now, err = t.frozen(); err == nil {
+				return t.dump(now), nil
+			} else if !errors.Is(err, hold.ErrThawed) {
+				return nil, err
+			}
+		}
 		if t.d.Attempts <= runningAttempts {
 			now, err = t.running()
 		} else {
