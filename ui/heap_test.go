@@ -130,6 +130,10 @@ func TestUnwatchedCollections(t *testing.T) {
 	s := start(t, p, 120, 40, Options{ASCII: true})
 	s.keys("5")
 	s.has("collections were not looked at: the run-time")
+	p.HeapProfiles = nil
+	s = start(t, p, 120, 40, Options{ASCII: true})
+	s.keys("5")
+	s.has("nor can a recording have one")
 	p.RTSLog.Probes = []eventlog.RTSProbes{{Group: "gc", OutNs: p.Duration / 2}}
 	s = start(t, p, 120, 40, Options{ASCII: true})
 	s.keys("5")

@@ -195,8 +195,11 @@ func (r *Reader) stopAll(s *hold.Still, within time.Duration) (all map[int]*stop
 		if traced := (*hold.TracedError)(nil); errors.As(err, &traced) {
 			return nil, err
 		}
+		if err != nil && within > 0 {
+			return nil, fmt.Errorf("%w: %w, as on a busy machine: allow a longer pause with --max-pause", ErrBusy, err)
+		}
 		if err != nil {
-			return nil, fmt.Errorf("%w: %w", ErrBusy, err) // on a busy machine it may not get its turn in time
+			return nil, fmt.Errorf("%w: %w", ErrBusy, err)
 		}
 		for tid, registers := range each {
 			// It may have gone on between the look at its state and its stop.

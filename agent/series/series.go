@@ -143,8 +143,10 @@ func (s *series) prepare(im *process.Image) (*image, error) {
 		return nil, err
 	}
 	i := &image{im: im, fresh: true, closures: s.host.Closures}
-	if i.at, err = rtsites.FindCensus(symbols); err != nil {
+	if i.at, err = rtsites.FindCensus(symbols); errors.Is(err, rtsites.ErrMachine) {
 		return nil, err
+	} else if err != nil {
+		return nil, fmt.Errorf("%w; ccagent heap %d counts it between collections all the same", err, im.PID)
 	}
 	var ok bool
 	if i.site, ok = census.SiteOf(im.RTS, i.at); !ok {

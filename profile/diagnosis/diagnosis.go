@@ -338,6 +338,11 @@ func NoHeap(p *profile.Profile) string {
 	if len(p.HeapProfiles) > 0 {
 		return ""
 	}
+	for _, g := range p.RTSLog.Probes {
+		if g.Group == "gc" && g.Problem != "" {
+			return "The log has no heap profile, nor can a recording have one, since the program's collections are not seen: ccagent heap PID counts its heap between them."
+		}
+	}
 	return "The log has no heap profile: " + heapWays + "."
 }
 
