@@ -94,8 +94,13 @@ func (d *Daemon) answer(peer control.Peer, r control.Request, a *control.Answer)
 			a.Error = err.Error()
 			return nil
 		}
+		sampled := false
 		for _, p := range d.procs {
-			if peer.Sees(p.UID) && wanted(r, p.PID, p.Service) && !p.log.Counts.None() {
+			if !peer.Sees(p.UID) || !wanted(r, p.PID, p.Service) {
+				continue
+			}
+			sampled = true
+			if !p.log.Counts.None() {
 				if err := d.next(p); err != nil {
 					a.Error = err.Error()
 					return nil
@@ -110,7 +115,11 @@ func (d *Daemon) answer(peer control.Peer, r control.Request, a *control.Answer)
 			case <-ctx.Done():
 				return nil, errors.New("the daemon ends")
 			}
-			return d.pieces(peer, r, a)
+			files, err := d.pieces(peer, r, a)
+			if err == nil && len(files) == 0 {
+				err = noSample(peer, r, sampled)
+			}
+			return files, err
 		}
 	case control.CommandThreads, control.CommandHeap:
 		rest, err := d.dump(peer, r, a)
@@ -146,10 +155,19 @@ func (d *Daemon) pieces(peer control.Peer, r control.Request, a *control.Answer)
 			files, a.Pieces = append(files, f), append(a.Pieces, p.Path)
 		}
 	}
-	if len(files) == 0 {
-		return nil, fmt.Errorf("there is no sample of it in that time (ccagent ps lists what is sampled)")
-	}
 	return files, nil
+}
+
+// noSample says that there is nothing of what a request names. Of other users' processes a user is told no more than of none.
+func noSample(peer control.Peer, r control.Request, sampled bool) error {
+	last := time.Duration(r.Last * float64(time.Second)).Round(time.Second)
+	switch {
+	case sampled:
+		return fmt.Errorf("there is no sample of %s in the last %v: what does nothing has none", whose(r), last)
+	case peer.UID != 0:
+		return fmt.Errorf("there is no sample of %s in the last %v, and it is none of your processes that are sampled now (ccagent ps lists them)", whose(r), last)
+	}
+	return fmt.Errorf("there is no sample of %s in the last %v, and none is sampled now (ccagent ps lists what is)", whose(r), last)
 }
 
 // openPiece opens a piece that the peer may see; nil if it may not, or if the piece is gone or

@@ -130,6 +130,9 @@ func psCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
+			if len(processes) == 0 {
+				say("%s", nothingToList())
+			}
 			return printAs(cmd, format, struct {
 				Processes []processJSON `json:"processes"`
 			}{processesJSON(processes)}, func(to io.Writer) error { return printProcesses(to, processes) })
@@ -185,6 +188,14 @@ func visible(socket string) ([]control.Process, error) {
 		a.Processes = append(a.Processes, could.Describe(p))
 	}
 	return a.Processes, nil
+}
+
+// nothingToList says why a list of processes is empty.
+func nothingToList() string {
+	if who, err := invoker.Find(""); err == nil && who.UID != 0 {
+		return "no Haskell process of yours runs; root sees those of all users"
+	}
+	return "no Haskell process runs"
 }
 
 // cell is what a program says of itself as the text of a cell: it ends neither the cell nor the line.
@@ -273,12 +284,12 @@ func statusCommand() *cobra.Command {
 					}
 				}
 				_, err := fmt.Fprintf(to, `ccagent %s, process %d, up %v
-%d processes are sampled (%s)
-%d samples, %d lost
-%d pieces, %s; %d could not be finished
+processes that are sampled: %d (%s)
+%s, %d lost
+%s, %s; %d could not be finished
 %.1f s of CPU time, %s at most
 `, s.Version, s.PID, time.Duration(s.UpSeconds*1e9).Round(time.Second), s.Processes, strings.Join(s.Events, ", "),
-					s.Samples, s.Lost, s.Pieces, bytesAmount(s.Bytes), s.Failed, s.CPUSecs, bytesAmount(int64(s.RSS)))
+					count(s.Samples, "sample"), s.Lost, count(uint64(s.Pieces), "piece"), bytesAmount(s.Bytes), s.Failed, s.CPUSecs, bytesAmount(int64(s.RSS)))
 				return err
 			})
 		},

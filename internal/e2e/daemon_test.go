@@ -286,11 +286,23 @@ func TestDaemonProfilesTheHost(t *testing.T) {
 	if r.status != 0 || !shows(t, log, "Main.three") {
 		t.Errorf("snapshot: status %d\n%s", r.status, r.stderr)
 	}
-	refused := command(t, ccagent, "snapshot", strconv.Itoa(running.Process.Pid), "-o", "/dev/null", "--socket", h.socket)
-	refused.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: nobodyID, Gid: nobodyID}}
-	refused.Dir = "/"
-	if r := run(t, refused); r.status == 0 || !strings.Contains(r.stderr, "no sample") {
-		t.Errorf("a user gets another's snapshot: status %d\n%s", r.status, r.stderr)
+	const stranger = 54321
+	for _, c := range []struct {
+		uid, gid uint32
+		status   int
+		want     string
+		args     []string
+	}{
+		{nobodyID, nobodyID, 125, "none of your processes", []string{"snapshot", strconv.Itoa(running.Process.Pid), "-o", "/dev/null"}},
+		{0, 0, 125, `no sample of service "nothing" in the last 5m0s, and none is sampled now`, []string{"snapshot", "nothing", "-o", "/dev/null"}},
+		{stranger, nobodyID, 0, "no Haskell process of yours runs", []string{"ps"}}, // in the group
+		{stranger, stranger, 125, "adduser USER ccagent", []string{"ps"}},
+	} {
+		cmd := command(t, ccagent, append(c.args, "--socket", h.socket)...)
+		cmd.SysProcAttr, cmd.Dir = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: c.uid, Gid: c.gid}}, "/"
+		if r := run(t, cmd); r.status != c.status || !strings.Contains(r.stderr, c.want) {
+			t.Errorf("user %d of group %d asks for %v: status %d, want %q\n%s", c.uid, c.gid, c.args, r.status, c.want, r.stderr)
+		}
 	}
 
 	// When a process has ended it is no longer listed, and all of its pieces are closed.

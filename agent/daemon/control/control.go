@@ -309,7 +309,12 @@ func peerOf(c *net.UnixConn) (p Peer, err error) {
 // Ask asks the daemon at a socket. The caller closes the files.
 func Ask(socket string, r Request) (a Answer, files []*os.File, err error) {
 	c, err := net.DialUnix("unix", nil, &net.UnixAddr{Name: socket, Net: "unix"})
-	if err != nil {
+	switch {
+	case errors.Is(err, unix.EACCES):
+		return a, nil, fmt.Errorf("ask the daemon: %w; root may, and who is in the group that its configuration names (adduser USER ccagent, and log in anew)", err)
+	case errors.Is(err, unix.ENOENT), errors.Is(err, unix.ECONNREFUSED):
+		return a, nil, fmt.Errorf("ask the daemon: %w; none runs there (systemctl status ccagent says why)", err)
+	case err != nil:
 		return a, nil, fmt.Errorf("ask the daemon: %w", err)
 	}
 	defer c.Close()
