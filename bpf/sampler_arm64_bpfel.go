@@ -423,6 +423,9 @@ type samplerWalk struct {
 	TopLo          uint64
 	TopHi          uint64
 	Task           uint64
+	Absent         uint64
+	AbsentIn       uint32
+	_              [4]byte
 	Stats          samplerWalkStats
 	Epoch          uint32
 	Keep           uint32
@@ -478,7 +481,7 @@ type samplerWalk struct {
 		Pstate uint64
 	}
 	Carried [64]uint64
-	_       [24]byte
+	_       [8]byte
 	Rules   [512]struct {
 		_       structs.HostLayout
 		Pc      uint64

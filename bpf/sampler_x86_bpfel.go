@@ -423,6 +423,9 @@ type samplerWalk struct {
 	TopLo          uint64
 	TopHi          uint64
 	Task           uint64
+	Absent         uint64
+	AbsentIn       uint32
+	_              [4]byte
 	Stats          samplerWalkStats
 	Epoch          uint32
 	Keep           uint32
@@ -495,6 +498,7 @@ type samplerWalk struct {
 		Ss      uint64
 	}
 	Carried [64]uint64
+	_       [48]byte
 	Rules   [512]struct {
 		_       structs.HostLayout
 		Pc      uint64

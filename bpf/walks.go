@@ -79,3 +79,36 @@ func (m *walkMemory) addStats(stats []Stats) error {
 	}
 	return nil
 }
+
+// Absent visits what walks have found not to be in the page tables of processes since the last call, one place a walk at the most, with the process's
+// id. Where it is read by other means the kernel brings it in, and later walks can read it.
+func (s *Sampler) Absent(visit func(pid uint32, addr uint64)) error {
+	for _, m := range s.walks {
+		if err := m.absent(visit); err != nil {
+			return fmt.Errorf("read what walks could not: %w", err)
+		}
+	}
+	return nil
+}
+
+func (m *walkMemory) absent(visit func(pid uint32, addr uint64)) error {
+	const offset = int64(unsafe.Offsetof(samplerWalk{}.Absent))
+	const pid = int64(unsafe.Offsetof(samplerWalk{}.AbsentIn)) - offset
+	var none [8]byte
+	var found [pid + 4]byte
+	for i := range m.walks {
+		at := i*walkSize + offset
+		if _, err := m.ReadAt(found[:], at); err != nil {
+			return err
+		}
+		addr := binary.NativeEndian.Uint64(found[:])
+		if addr == 0 {
+			continue
+		}
+		if _, err := m.WriteAt(none[:], at); err != nil {
+			return err
+		}
+		visit(binary.NativeEndian.Uint32(found[pid:]), addr)
+	}
+	return nil
+}

@@ -38,7 +38,7 @@ func (e *Engine) drainUntil(settled uint64) error {
 			return err
 		}
 		if !more {
-			return e.Processes.AskForPages()
+			return errors.Join(e.bringIn(), e.Processes.AskForPages())
 		}
 	}
 }

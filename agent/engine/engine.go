@@ -91,12 +91,13 @@ type Engine struct {
 	// lostChanges is set when the user was warned that some changes were lost.
 	lostChanges bool
 	meter       meter
+	absent      *absent
 }
 
 // Open loads the stack walker and all programs of sources, in parallel: verifying them takes
 // most of the start of a capture.
 func Open(c Config) (_ *Engine, err error) {
-	e := &Engine{config: c, measured: map[uint32]*measured{}}
+	e := &Engine{config: c, measured: map[uint32]*measured{}, absent: readAbsent()}
 	defer func() {
 		if err != nil {
 			err = errors.Join(err, e.Close())
@@ -420,6 +421,7 @@ func (e *Engine) threads() (all []int, sure bool, err error) {
 // Close releases everything, in the reverse order of its making. It may be called at any time.
 func (e *Engine) Close() error {
 	var errs []error
+	e.absent.close()
 	if e.records != nil {
 		errs = append(errs, e.records.Close())
 	}

@@ -49,6 +49,15 @@ struct info_table_tail {
 _Static_assert(sizeof(struct info_table_tail) == INFO_LAYOUT, "StgInfoTable.layout");
 _Static_assert(sizeof(struct info_table_tail) - __builtin_offsetof(struct info_table_tail, type) == INFO_TYPE, "StgInfoTable.type");
 
+// absent notes that a part of an info table is not in memory. A page of code can be the process's without being in its page table: nothing
+// of it has run yet, the kernel has reclaimed it, or a breakpoint was taken out there. A BPF program cannot have it brought in.
+INLINE u8 absent(struct walk *w, u64 at)
+{
+	w->absent_in = w->header.pid;
+	w->absent = at;
+	return STOP_UNREADABLE_INFO;
+}
+
 // read_table reads an info table into the cache of the walk with that index. It returns 0, or
 // the stop reason.
 GLOBAL int read_table(u32 slot, u64 info)
@@ -57,8 +66,9 @@ GLOBAL int read_table(u32 slot, u64 info)
 	if (!w || !INFO_ADDRESS(info) || !in_text(&w->layout, info))
 		return STOP_IMPLAUSIBLE_INFO;
 	struct info_table_tail table;
-	if (READ_USER(&table, sizeof(table), info - sizeof(table)))
-		return STOP_UNREADABLE_INFO;
+	u64 from = info - sizeof(table);
+	if (READ_USER(&table, sizeof(table), from))
+		return absent(w, from);
 	u64 words = 1 + (table.layout & BITMAP_SIZE);
 	switch (table.type) {
 	case RET_FUN:
@@ -66,9 +76,9 @@ GLOBAL int read_table(u32 slot, u64 info)
 		words = 0;
 		break;
 	case RET_BIG: {
-		u64 bits;
-		if (READ_USER(&bits, sizeof(bits), info + (u64)(s64)(s32)table.layout))
-			return STOP_UNREADABLE_INFO;
+		u64 bits, at = info + (u64)(s64)(s32)table.layout;
+		if (READ_USER(&bits, sizeof(bits), at))
+			return absent(w, at);
 		if (bits >= 0xffff)
 			return STOP_IMPLAUSIBLE_INFO;
 		words = 1 + bits;

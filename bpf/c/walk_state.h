@@ -138,6 +138,10 @@ struct walk {
 	u64 top_lo;
 	u64 top_hi;
 	u64 task;	// the Task that runs the Haskell code, 0 if none does
+	// What was last to be read of an info table, and is not in the process's page table, for user space to bring
+	// in, which sets it to 0 then; and the process.
+	u64 absent;
+	u32 absent_in;
 
 	struct walk_stats stats;
 	// Counts the changes of layouts and regions; set by user space.
