@@ -65,6 +65,7 @@ enum {
 };
 
 struct task_struct;
+struct mm_struct;
 struct seq_file;
 #ifdef __bpf__
 // task_struct has the fields that are used; their offsets are found when the program is
@@ -86,6 +87,7 @@ struct task_struct {
 	u32 flags;
 	s32 pid, tgid;
 	struct sched_entity se;
+	struct mm_struct *mm;
 	unsigned long nvcsw;
 	struct task_struct *real_parent, *group_leader;
 	struct pid *thread_pid;

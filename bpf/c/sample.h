@@ -57,10 +57,14 @@ INLINE void push_kernel_frames(void *ctx, struct walk *w, u64 pc)
 		push_frame(w, FRAME_KERNEL, pc);
 }
 
-// enter_user loads the user registers of a thread that is in the kernel. 0 if it has none.
+// enter_user loads the user registers of a thread that is in the kernel. 0 if it has none. One that exits keeps its registers when it has given its
+// memory up, which takes long where there is much; nothing of its stacks can be read then.
 static NOINLINE int enter_user(struct walk *w)
 {
-	long user = bpf_task_pt_regs(bpf_get_current_task_btf());
+	struct task_struct *task = bpf_get_current_task_btf();
+	if (!task->mm)
+		return 0;
+	long user = bpf_task_pt_regs(task);
 	if (bpf_probe_read_kernel(&w->regs, sizeof(w->regs), (const void *)user) || !REGS_IN_USER(&w->regs))
 		return 0;
 	begin_unwind(&w->unwind, &w->regs);
