@@ -91,7 +91,7 @@ func TestOwnPayloads(t *testing.T) {
 		{&TransactionWindow{PID: 1, LengthNs: 2, StandsNs: 3, SlowedNs: 13, Begun: 14, BegunStands: 15, Ends: [TransactionEnds]uint64{4, 5, 6, 7}, Noted: 8, Sampled: [TransactionEnds]uint64{9, 10, 11, 12}},
 			"01 02 03 0d 0e 0f 04 05 06 07 08 09 0a 0b 0c"},
 		{&TransactionVariables{PID: 1, End: TransactionFailed, Attempts: 300, Node: 2, Variables: []TransactionVariable{{0x80, 3}}}, "01 01 ac02 02 01 8001 03"},
-		{&SearchWindow{PID: 1, Places: 2, Unknown: 3, LengthNs: 4, StandsNs: 5, Made: 6, Sampled: 7}, "01 02 03 04 05 06 07"},
+		{&SearchWindow{PID: 1, Places: 2, Unknown: 3, LengthNs: 4, StandsNs: 5, Made: 6, Sampled: 7, Late: 1}, "01 02 03 04 05 06 07 01"},
 		{&HeapGraph{PID: 1, Closures: 2, Pointers: 3, Bytes: 4, Unreached: 5, UnreachedBytes: 6, Dangling: 7, PauseNs: 8, TookNs: 9, Beside: true, CAFs: 10,
 			Threads: 11, StablePtrs: 12, Weaks: 13, Notes: []string{"n"}, AtRest: true, Complete: true, Stuck: 14, StuckKnown: true}, "01 02 03 04 05 06 07 08 09 01 0a 0b 0c 0d 01 01 6e 01 01 0e 01"},
 		{&Sparks{1, 2, 3, 4, 5, 6}, "01 02 03 04 05 06"},

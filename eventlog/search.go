@@ -15,6 +15,8 @@ type SearchWindow struct {
 	LengthNs, StandsNs uint64
 	// Made is how many values were made, Sampled how many samples there are of them: if they are equal each value has its own.
 	Made, Sampled uint64
+	// Late is 1 of a process that began during the capture: it may have made values before its probes were in place.
+	Late uint32
 }
 
 func (*SearchWindow) EventID() uint16 { return IDSearchWindow }
@@ -27,4 +29,5 @@ func (e *SearchWindow) layout(c *codec) {
 	c.v64(&e.StandsNs)
 	c.v64(&e.Made)
 	c.v64(&e.Sampled)
+	c.v32(&e.Late)
 }

@@ -110,7 +110,7 @@ func (s *search) stretch() error {
 
 // emit writes what an image has made in a stretch.
 func (s *search) emit(si *image, e eventlog.SearchWindow) error {
-	e.PID, e.Places, e.Unknown, e.Made, e.Sampled = si.im.PID, uint32(len(si.places)), uint32(si.unknown), si.made, si.sampled
+	e.PID, e.Places, e.Unknown, e.Made, e.Sampled, e.Late = si.im.PID, uint32(len(si.places)), uint32(si.unknown), si.made, si.sampled, si.late
 	si.made, si.sampled = 0, 0
 	return si.im.Log.Emit(perf.Monotonic(), &e)
 }

@@ -36,6 +36,7 @@ type places struct {
 var (
 	errMachine = errors.New("places that make values are known in x86-64 code alone")
 	errNone    = errors.New("the program has no constructor of KiCS2's that stands for a choice, guard or failure, or no symbol table")
+	errDaemon  = errors.New("the daemon does not count what programs make; ccagent attach does")
 	errTooMany = errors.New("the program has too many places that make choices, guards and failures")
 )
 

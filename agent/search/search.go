@@ -59,6 +59,7 @@ type search struct {
 type image struct {
 	im      *process.Image
 	unknown int     // see places
+	late    uint32  // see eventlog.SearchWindow
 	places  []place // run-time addresses
 	sites   map[bpf.ConstructionKey]*site
 	probes  []process.Probe
@@ -130,8 +131,19 @@ func (s *search) fail(err error) {
 // Unavailable is why the first process has nothing to measure.
 func (s *search) Unavailable() error { return s.failed }
 
+// Missing is why nothing is counted in a process of the daemon's, which ccagent ps says.
+func (s *search) Missing(_ *process.Image, event string) error {
+	if event == name && s.host.OwnLogs {
+		return errDaemon
+	}
+	return nil
+}
+
 // Attach opens the accounts of an image's places, and puts probes there if they are in place elsewhere.
 func (s *search) Attach(im *process.Image) error {
+	if s.host.OwnLogs {
+		return nil
+	}
 	p := s.find(im)
 	if p == nil || s.images[im.Incarnation] != nil {
 		return nil
@@ -146,7 +158,8 @@ func (s *search) Attach(im *process.Image) error {
 			return err
 		}
 	}
-	if s.watching {
+	if s.watching { // what ran before the capture began is not counted in any case
+		si.late = 1
 		if err := s.put(si); err != nil {
 			return s.refused(si, err)
 		}

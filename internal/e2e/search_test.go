@@ -2,12 +2,15 @@ package e2e
 
 import (
 	"debug/elf"
+	"maps"
 	"os/exec"
+	"path/filepath"
 	"regexp"
 	"strconv"
 	"strings"
 	"testing"
 
+	"ccagent/eventlog"
 	"ccagent/internal/testprog"
 )
 
@@ -149,6 +152,77 @@ func constructorsOf(t *testing.T, program string) map[uint64]string {
 	return out
 }
 
+// A process that is attached to is counted from then on, to the last value. Those that begin during a capture have run for a moment before their
+// probes are in place: of them there are at least so many.
+func TestSearchOfOtherProcesses(t *testing.T) {
+	testprog.NeedRoot(t)
+	program := testprog.Build(t, "curry", testprog.Options{})
+	made := func(log, known string) map[string]float64 {
+		t.Helper()
+		var doc searchCosts
+		view(t, &doc, "ccs", "--costs", log)
+		got := map[string]float64{}
+		for _, m := range doc.NonDeterminism {
+			got[m.Constructor] = m.Count
+			if m.Known != known {
+				t.Errorf("%+v, want %s", m, known)
+			}
+		}
+		for _, m := range doc.Makers {
+			got[m.Binding] = m.Count
+			if m.Known != known {
+				t.Errorf("%+v, want %s", m, known)
+			}
+		}
+		return got
+	}
+	want := func(n float64) map[string]float64 {
+		return map[string]float64{"Prelude.Bool (choice)": 4 * n, "Prelude.Bool (failure)": 2 * n, "Main.heads": n, "Main.tails": 3 * n, "Main.lost": 2 * n}
+	}
+
+	target := command(t, program, "line", "bets", "3000", "1")
+	out, lines := linePipe(t)
+	target.Stdout = out
+	begin, err := target.StdinPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	waitTarget := background(t, target)
+	out.Close()
+	lines.want(t, "ready")
+	log := filepath.Join(t.TempDir(), "attached.eventlog")
+	wait := background(t, command(t, ccagent, "attach", "--max-overhead", "0", "-e", "cpu-clock,search", "-o", log, pidOf(target)))
+	eventually(t, "the capture has begun", func() bool {
+		return has(log, func(e eventlog.Event) bool { _, begun := e.(*eventlog.Capture); return begun })
+	})
+	if _, err := begin.Write([]byte("\n")); err != nil {
+		t.Fatal(err)
+	}
+	if r := wait(); r.status != 0 {
+		t.Fatalf("ccagent attach: status %d\n%s", r.status, r.stderr)
+	}
+	if r := waitTarget(); r.status != 0 {
+		t.Fatalf("the program ended with status %d\n%s", r.status, r.stderr)
+	}
+	if got := made(log, "exact"); !maps.Equal(got, want(3000)) {
+		t.Errorf("attached: %v, want %v", got, want(3000))
+	}
+
+	for name, script := range map[string]string{
+		"one after the other": `"$0" bets 1000 1; "$0" bets 2000 1; exec "$0" bets 4000 30`,
+		"at once":             `"$0" bets 1000 1 & "$0" bets 2000 1 & "$0" bets 4000 30; wait`,
+	} {
+		log, _ := record(t, []string{"--max-overhead", "0", "-e", "cpu-clock,search"}, "sh", "-c", script, program)
+		got := made(log, "at least")
+		t.Logf("%s: %v", name, got)
+		for of, n := range got {
+			if most := want(1000 + 2000 + 30*4000)[of]; n > most {
+				t.Errorf("%s: %s is %.0f, and %.0f were made", name, of, n, most)
+			}
+		}
+	}
+}
+
 // Where counting all would cost more than is allowed, it ends: what is in the log is not said to be exact, and the numbers are those of sampled
 // blocks, with intervals.
 func TestSearchKeepsItsBudget(t *testing.T) {
@@ -173,4 +247,18 @@ func TestSearchKeepsItsBudget(t *testing.T) {
 func TestSearchOfAnotherProgram(t *testing.T) {
 	_, r := record(t, []string{"-e", "cpu-clock,search"}, testprog.Build(t, "fac", testprog.Options{}))
 	wantLine(t, r.stderr, "no constructor of KiCS2's")
+}
+
+// The daemon does not count, and ccagent ps says so.
+func TestDaemonCountsNoSearch(t *testing.T) {
+	testprog.NeedRoot(t)
+	target := runOn(t, nil, testprog.Build(t, "spin31", testprog.Options{}), forever)
+	h := newHost(t)
+	h.more = "  events: [cpu-clock, search]\n"
+	h.configure("  - {executable: spin31, profile: true}\n  - {profile: false}\n")
+	h.start()
+	h.await(target.Process.Pid, "cpu-clock")
+	if m := h.ps(0)[target.Process.Pid].Missing; len(m) != 1 || m[0].Event != "search" || !strings.Contains(m[0].Reason, "ccagent attach does") {
+		t.Errorf("ps says of what is missing: %+v", m)
+	}
 }

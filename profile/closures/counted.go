@@ -13,8 +13,9 @@ import (
 // Counts are the values that stand for non-determinism in a functional-logic program as probes counted them where they are made.
 type Counts struct {
 	columns.SearchCounts
-	// Exact is set if these are all that the program made in the selection.
-	Exact bool
+	// Exact is set if these are all that the program made in the selection; All if they are but for what processes that began during the capture made
+	// before their probes were in place.
+	Exact, All bool
 	// ByType are the constructors, without a function; ByFunction says for whom they were made. Most are first.
 	ByType, ByFunction []Made
 }
@@ -33,7 +34,8 @@ func CountsOf(s *profile.Selection) *Counts {
 	all := p.Select(profile.Filter{}.WithEvent(event))
 	of := p.Select(s.Filter.WithEvent(event))
 	out := &Counts{SearchCounts: p.Search}
-	out.Exact = out.SearchCounts.Exact() && of.Total == all.Total && of.Total == out.Made
+	out.All = out.SearchCounts.All() && of.Total == all.Total && of.Total == out.Made
+	out.Exact = out.All && !out.Late
 	whole := map[string]float64{}
 	makers := of.Makers()
 	sites := make([][]columns.SiteID, len(makers))
@@ -44,8 +46,11 @@ func CountsOf(s *profile.Selection) *Counts {
 		}
 	}
 	known := Sampled
-	if out.Exact {
+	switch {
+	case out.Exact:
 		known = Exact
+	case out.All:
+		known = AtLeast
 	}
 	for constructor, n := range whole {
 		out.ByType = append(out.ByType, Made{profile.Maker{Constructor: constructor}, n, n, n, n, known})

@@ -17,6 +17,7 @@ type Known string
 
 const (
 	Exact     Known = "exact"     // the program counted it
+	AtLeast   Known = "at least"  // counted, but for what was made before there were probes
 	Sampled   Known = "sampled"   // a sampled share of what is exact, or of sampled blocks
 	Estimated Known = "estimated" // a product of two that are sampled
 )

@@ -6,10 +6,10 @@
 -- Must show: functions by their Curry names (Puzzles.perm (nd)) at lines of Puzzles.curry, and
 -- search as (search).
 --
--- usage: curry permsort|queens|last|knights|toss|bets|descend [N [ROUNDS]]
+-- usage: curry [line] permsort|queens|last|knights|toss|bets|descend [N [ROUNDS]]
 -- toss makes N choices in each round, and nothing else does; of bets, heads makes N choices in each round, tails 3 N, and
 -- lost 2 N failures; descend works once for ROUNDS steps, below
--- N choices that are open.
+-- N choices that are open. With "line" before these it says so, and begins when it has read one.
 module Main (main) where
 
 import Basics (ConstStore, Cover, IDSupply, choice, emptyCs, initSupply, wrapDX)
@@ -20,10 +20,14 @@ import Data.IORef (newIORef, modifyIORef', readIORef, writeIORef)
 import GHC.Exts (Int (I#))
 import Search
 import System.Environment (getArgs)
+import System.IO (hFlush, stdout)
 
 main :: IO ()
 main = do
-  args <- getArgs
+  given <- getArgs
+  args <- case given of
+    "line" : rest -> putStrLn "ready" >> hFlush stdout >> getLine >> pure rest
+    _ -> pure given
   case args of
     ["toss", n, rounds] -> do
       s <- initSupply

@@ -101,7 +101,7 @@ func (p out) nonDeterminism(s, bytes *profile.Selection) {
 	if counts != nil {
 		p.counted(counts)
 	}
-	if counts != nil && counts.Exact {
+	if counts != nil && counts.All {
 		return
 	}
 	made := nonDeterminism(s, bytes)
@@ -135,10 +135,15 @@ func (p out) counted(c *closures.Counts) {
 	switch {
 	case c.Exact:
 		p.Line(p.Bold("counted by probes (-e search): choices (N), variables and their bindings (B), failures that were made: exact"))
+	case c.All:
+		p.Line(p.Bold("counted by probes (-e search): choices (N), variables and their bindings (B), failures that were made: at least"))
 	case part < 1:
 		p.Line(p.Bold(fmt.Sprintf("counted by probes (-e search) in %s of the CPU time, then that was too dear: --max-overhead 0 counts all", format.Percent(part))))
 	default:
 		p.Line(p.Bold("counted by probes (-e search)"))
+	}
+	if c.Late {
+		p.Note("at least: processes that began during the capture may have made more before their probes were in place")
 	}
 	if c.Unknown > 0 {
 		p.Note("%s of the code may make more: its instructions are not known", format.Plural(uint64(c.Unknown), "place"))
@@ -162,6 +167,9 @@ func (p out) counted(c *closures.Counts) {
 	}
 	if rest := len(c.ByFunction) - n; rest > 0 {
 		p.Line(p.Faint(fmt.Sprintf("%s more: --top 0 prints all", format.Plural(uint64(rest), "row"))))
+	}
+	if c.All && c.Late {
+		return
 	}
 	p.Note("exact: each was counted in the function's own code, or has a sample with its stack; sampled: a sampled share of an exact number")
 }
@@ -300,9 +308,9 @@ func constructors(s *profile.Selection) []closures.Row {
 // nonDeterminism estimates how many values were made of each constructor that search has, most first.
 func nonDeterminism(s, bytes *profile.Selection) []madeJSON {
 	var out []madeJSON
-	if c := closures.CountsOf(s); c != nil && c.Exact {
+	if c := closures.CountsOf(s); c != nil && c.All {
 		for _, m := range c.ByType {
-			out = append(out, madeJSON{m.Constructor, m.Count, m.Low, m.High, string(m.Known), printer.Known(uint64(m.Count))})
+			out = append(out, madeJSON{m.Constructor, m.Count, m.Low, m.High, string(m.Known), printer.If(c.Exact, uint64(m.Count))})
 		}
 		return out
 	}
@@ -323,7 +331,7 @@ func nonDeterminism(s, bytes *profile.Selection) []madeJSON {
 // makers divides them among the functions that they were made for, most first.
 func makers(s, bytes *profile.Selection) []makerJSON {
 	var rows []closures.Made
-	if c := closures.CountsOf(s); c != nil && c.Exact {
+	if c := closures.CountsOf(s); c != nil && c.All {
 		rows = c.ByFunction
 	} else if bytes = allocation(s, bytes); bytes != nil {
 		rows = closures.ByFunction(constructors(s), bytes)
