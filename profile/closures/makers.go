@@ -60,7 +60,7 @@ func (r *Row) Counted(bytes *profile.Selection) uint64 {
 // Where the program has counted what that code made, a function has its share of that. Elsewhere there are two estimates of
 // the whole, by sampled blocks and by the bytes of that code's samples. They differ where GHC put constructors into functions of the
 // program, and where samples, which are taken as blocks become full, fall in step with a loop that allocates equally much in
-// each turn. A function's interval spans both.
+// each turn. The second counts, as far as blocks allow it: the lesser of both would be too low on average. A function's interval spans both.
 func ByFunction(rows []Row, bytes *profile.Selection) []Made {
 	makers := bytes.Makers()
 	batched := bytes.Batched()
@@ -82,8 +82,8 @@ func ByFunction(rows []Row, bytes *profile.Selection) []Made {
 		}
 		var whole sure.Whole
 		batched.Sum(&whole.Part, all)
-		count, low, high := r.Count(bytes.Total)
-		known, off := Estimated, 1.0
+		_, low, high := r.Count(bytes.Total)
+		known, off, count := Estimated, 1.0, 0.0
 		if n := float64(r.Counted(bytes)); n > 0 {
 			count, low, high, known = n, n, n, Sampled
 			if whole.Weight > 0 {
@@ -92,8 +92,9 @@ func ByFunction(rows []Row, bytes *profile.Selection) []Made {
 		} else {
 			in := batched.Share(&whole.Part)
 			each := float64(bytes.Total) / r.Mean
+			most := high
 			low, high = min(low, in.Low*each), max(high, in.High*each)
-			count = min(count, whole.Weight/r.Mean)
+			count = min(most, whole.Weight/r.Mean)
 		}
 		if whole.Weight == 0 {
 			continue

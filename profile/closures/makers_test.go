@@ -19,9 +19,12 @@ func TestByFunction(t *testing.T) {
 		ticky []string
 		f     float64
 		known Known
+		apart bool // blocks differ
 	}{
 		// Half of 1200 samples of 40 bytes are choices, by blocks: 600; samples in the code itself say 400.
 		{name: "estimated", f: 300, known: Estimated},
+		// Blocks say 360, and some 70 more or less: that samples say 400 may be so. The lesser of two estimates would be too low on average.
+		{name: "estimated, of blocks that differ", f: 300, known: Estimated, apart: true},
 		{name: "counted", ticky: []string{"Curry_Prelude.$fNonDetC_Bool_$cchoiceCons{v r5} (fun)"}, f: 307.5, known: Sampled},
 		{name: "by the constructor's own function", ticky: []string{"Curry_Prelude.Choice_C_Bool{v r5} (fun)"}, f: 307.5, known: Sampled},
 		{name: "of another module", ticky: []string{"Curry_Other.Choice_C_Bool{v r5} (fun)"}, f: 300, known: Estimated},
@@ -49,7 +52,11 @@ func TestByFunction(t *testing.T) {
 			}
 			l.Sample(next(), 40, l.Stack(f))
 			l.Sample(next(), 40, l.Stack(wait(f), narrow))
-			l.Write(at+1, block(100, 4000, 4000, eventlog.ClosureCount{Closure: 1, Count: 50, Bytes: 2000}, eventlog.ClosureCount{Closure: 2, Count: 50, Bytes: 2000}))
+			choices := uint32(50)
+			if c.apart {
+				choices = uint32(60 * (i % 2))
+			}
+			l.Write(at+1, block(100, 4000, 4000, eventlog.ClosureCount{Closure: 1, Count: choices, Bytes: 40 * choices}, eventlog.ClosureCount{Closure: 2, Count: 100 - choices, Bytes: 40 * (100 - choices)}))
 		}
 		for i, name := range c.ticky {
 			l.Write(1, &eventlog.TickyCounterDef{Counter: uint64(i + 1), Name: name})
@@ -71,7 +78,7 @@ func TestByFunction(t *testing.T) {
 				t.Errorf("%s: %+v, want %v", c.name, m, want)
 			}
 		}
-		if c.known == Estimated && got[0].High < 450 { // as blocks say
+		if c.known == Estimated && !c.apart && got[0].High < 450 { // as blocks say
 			t.Errorf("%s: %+v", c.name, got[0])
 		}
 		// What the program counted is of all that it did.
