@@ -131,6 +131,8 @@ func formOf(b *binary.Info) ghc.Form {
 		return ghc.SharedPIE
 	case b.DynamicHaskell:
 		return ghc.Shared
+	case b.PIE && b.HasSymtab && b.Static:
+		return ghc.StaticPIE
 	case b.PIE: // with libraries that are position-independent, which Debian's are not
 	case b.HasSymtab && b.Static:
 		return ghc.Static

@@ -14,6 +14,7 @@ const (
 	Linked      Form = "as ghc links"                // Haskell's libraries linked in, C's shared
 	Static      Form = "static"                      // no dynamic linker, glibc
 	StaticMusl  Form = "static with musl"            //
+	StaticPIE   Form = "static-pie"                  // static, and position-independent
 	Sections    Form = "-split-sections"             // a section for each procedure; the linker drops what is not used
 	Shared      Form = "-dynamic"                    // Haskell's libraries shared
 	SharedPIE   Form = "-dynamic -pie"               // and position-independent
@@ -70,6 +71,7 @@ var Programs = []Tested{
 	{"9.6.6", "amd64", DebugFile, threaded, TestPrograms},
 	{"9.6.6", "amd64", MiniDebug, threaded, TestPrograms},
 	{"9.6.6", "arm64", Static, []Way{"rts_v", "rts_thr", "rts_p"}, emulated},
+	{"9.6.6", "arm64", StaticPIE, threaded, emulated},
 	{"9.6.6", "arm64", Shared, threaded, emulated},
 
 	{"9.10.3", "amd64", Linked, threaded, TestPrograms},

@@ -47,6 +47,8 @@ func recordKinds(t *testing.T, files hwtest.Initramfs, compiler string) (jobs []
 		switch k.Form {
 		case ghc.Static:
 			o.Flags = append(o.Flags, "-optl-static")
+		case ghc.StaticPIE:
+			o.Flags = append(o.Flags, staticPIE...)
 		case ghc.Shared:
 			o.Dynamic = true
 		default:

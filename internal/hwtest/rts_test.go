@@ -39,7 +39,7 @@ func TestRunTimeSystem(t *testing.T) {
 	}
 	for name, program := range map[string]string{"pie": "alloc31", "pieheap": "retain"} {
 		exe := testprog.Build(t, program, testprog.Options{
-			GHC: ghc, Threaded: true, Flags: []string{"-fPIC", "-pie", "-optl-static-pie", "-finfo-table-map"},
+			GHC: ghc, Threaded: true, Flags: append([]string{"-finfo-table-map"}, staticPIE...),
 		})
 		wantStaticPIE(t, exe)
 		files["/bin/"+name] = read(t, exe)
@@ -93,6 +93,9 @@ func TestRunTimeSystem(t *testing.T) {
 	wantRev(t, logOf(t, done["attach"]), "cpu-clock", few)
 	wantPiece(t, done["daemon"])
 }
+
+// staticPIE are the flags with which GHC links a static program that is position-independent.
+var staticPIE = []string{"-fPIC", "-pie", "-optl-static-pie"}
 
 // wantStaticPIE checks that a program is position-independent and needs neither a dynamic linker nor libraries.
 func wantStaticPIE(t *testing.T, exe string) {
