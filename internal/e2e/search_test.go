@@ -248,17 +248,3 @@ func TestSearchOfAnotherProgram(t *testing.T) {
 	_, r := record(t, []string{"-e", "cpu-clock,search"}, testprog.Build(t, "fac", testprog.Options{}))
 	wantLine(t, r.stderr, "no constructor of KiCS2's")
 }
-
-// The daemon does not count, and ccagent ps says so.
-func TestDaemonCountsNoSearch(t *testing.T) {
-	testprog.NeedRoot(t)
-	target := runOn(t, nil, testprog.Build(t, "spin31", testprog.Options{}), forever)
-	h := newHost(t)
-	h.more = "  events: [cpu-clock, search]\n"
-	h.configure("  - {executable: spin31, profile: true}\n  - {profile: false}\n")
-	h.start()
-	h.await(target.Process.Pid, "cpu-clock")
-	if m := h.ps(0)[target.Process.Pid].Missing; len(m) != 1 || m[0].Event != "search" || !strings.Contains(m[0].Reason, "ccagent attach does") {
-		t.Errorf("ps says of what is missing: %+v", m)
-	}
-}
