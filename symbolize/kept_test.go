@@ -24,6 +24,20 @@ func (c *openedCache) Open(module uint32, key string) *os.File {
 	return f
 }
 
+// holds reports whether a part is in one of its files.
+func (c *openedCache) holds(t *testing.T, part string) bool {
+	files, err := filepath.Glob(filepath.Join(c.Dir, "*.index"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, path := range files {
+		if text, err := os.ReadFile(path); err == nil && bytes.Contains(text, []byte(part)) {
+			return true
+		}
+	}
+	return false
+}
+
 // What was kept of a program's symbols gives the names that reading them anew does, of other addresses than those for which
 // it was kept; damaged, it is not believed.
 func TestKeptSymbols(t *testing.T) {
@@ -48,6 +62,10 @@ func TestKeptSymbols(t *testing.T) {
 					others = append(others, a)
 				}
 			}
+			if !c.options.Strip {
+				thunk := symbolAddress(t, exe, "stg_ap_2_upd_info")
+				first, others = append(first, Address{Addr: thunk}), append(others, Address{Addr: thunk})
+			}
 			cache := &openedCache{DirCache: dwarf.DirCache{Dir: filepath.Join(t.TempDir(), "index"), Owner: os.Geteuid()}}
 			want, _ := resolve(t, Job{Modules: []Module{module(t, exe, others...)}})
 			same := func(what string, opened bool) {
@@ -65,6 +83,9 @@ func TestKeptSymbols(t *testing.T) {
 			}
 			cache.given = 0
 			resolve(t, Job{Modules: []Module{module(t, exe, first...)}, Cache: cache})
+			if notes := c.name == "notes" || c.name == "C with lines"; cache.holds(t, "makers") != notes {
+				t.Errorf("where thunks are made is kept: %v", !notes)
+			}
 			same("kept", true)
 			same("kept again", true)
 			files, err := filepath.Glob(filepath.Join(cache.Dir, "*.index"))

@@ -28,7 +28,7 @@ type opened struct {
 	keeps   bool                // what is found in symbols
 	dwarf   *dwarf.Evidence     // nil without debug information
 	ipe     *ipe.Evidence       // nil without an info table map
-	writers map[uint64][]uint64 // code that makes standard thunks, by their info table
+	makers  map[uint64][]uint64 // code that makes standard thunks, by their info table
 }
 
 // worthKeeping is the size of files from which on what was found in their symbols is kept.
@@ -54,7 +54,7 @@ func (r *run) module(ctx context.Context, mod *Module) error {
 		return nil
 	}
 	finder := &sources.Finder{Read: r.job.ReadSource, Module: mod.ID, Root: mod.Root, Dirs: r.job.SourceDirs, Built: mod.ModTime}
-	s := &resolver{run: r, module: mod.ID, finder: finder, writers: m.writers}
+	s := &resolver{run: r, module: mod.ID, finder: finder, makers: m.makers}
 	var closures func(uint64) string
 	if m.ipe != nil {
 		closures = m.ipe.Closures
@@ -141,13 +141,13 @@ func (m *opened) open(ctx context.Context, r *run, info *eventlog.ModuleSymbols)
 		return append(problems, "debug information left out: reading it went over the budget (--symbolize-memory, --symbolize-time)")
 	case info.HasDWARF:
 		if m.info.HasNotes {
-			if err := m.findWriters(ctx); err != nil {
-				problems = append(problems, fmt.Sprintf("where thunks are made: %v", err))
+			if err := m.findMakers(ctx); err != nil {
+				problems = append(problems, err.Error())
 			}
 		}
 		asked := lookups(mod.Addresses)
-		for _, code := range m.writers {
-			asked = append(asked, code[:min(len(code), maxWriters)]...)
+		for _, code := range m.makers {
+			asked = append(asked, code...)
 		}
 		slices.Sort(asked)
 		var more []string

@@ -30,7 +30,7 @@ type resolver struct {
 	witnesses []*witness          // in the order in which they are asked
 	lines     evidence.Lines      // nil without line tables
 	debug     *witness            // whose lines these are
-	writers   map[uint64][]uint64 // code that makes standard thunks, by their info table
+	makers    map[uint64][]uint64 // code that makes standard thunks, by their info table
 }
 
 // add adds evidence, to be asked after what was added before.
@@ -130,7 +130,7 @@ func (s *resolver) locate(a Address) (eventlog.Location, error) {
 		if s.lines != nil && c.Quality == eventlog.QualityExact {
 			l.Lines, err = s.linesAt(addr, &l)
 		}
-		if made := s.writers[a.Addr]; err == nil && len(made) > 0 && len(l.Lines) == 0 {
+		if made := s.makers[a.Addr]; err == nil && len(made) > 0 && len(l.Lines) == 0 {
 			l.Lines, err = s.writtenAt(made)
 		}
 		if lo < hi && len(l.Lines) == 0 {

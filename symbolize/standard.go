@@ -2,65 +2,33 @@ package symbolize
 
 import (
 	"context"
-	"strings"
+	"slices"
 
 	"ccagent/eventlog"
-	"ccagent/symbolize/coderefs"
 	"ccagent/symbolize/evidence"
+	"ccagent/symbolize/evidence/symtab"
 )
 
-// standardThunk reports whether a symbol is of an info table of the run-time system's that GHC uses for thunks which only apply a
-// variable to others, or take a field out of a record (rts/StgStdThunks.cmm), in place of one with source notes.
-func standardThunk(symbol string) bool {
-	name, ok := strings.CutSuffix(symbol, "_info")
-	if !ok {
-		return false
-	}
-	for _, end := range []string{"_upd", "_noupd"} {
-		if rest, is := strings.CutSuffix(name, end); is {
-			name = rest
-			break
-		}
-	}
-	n, ap := strings.CutPrefix(name, "stg_ap_")
-	if !ap {
-		if n, ok = strings.CutPrefix(name, "stg_sel_"); !ok {
-			return false
-		}
-	} else if !strings.HasSuffix(symbol, "_upd_info") {
-		return false // applies on the stack
-	}
-	return n != "" && strings.Trim(n, "0123456789") == ""
-}
-
-// findWriters finds the code that refers to the standard thunks among the module's addresses: where such thunks are made.
-func (m *opened) findWriters(ctx context.Context) error {
-	var thunks []uint64
-	for _, a := range m.mod.Addresses {
-		if standardThunk(m.symbols.NameAt(a.Addr)) {
-			thunks = append(thunks, a.Addr)
-		}
-	}
+// findMakers finds the code that makes the standard thunks among the module's addresses.
+func (m *opened) findMakers(ctx context.Context) error {
+	thunks := slices.DeleteFunc(lookups(m.mod.Addresses), func(addr uint64) bool { return !symtab.StandardThunk(m.symbols.NameAt(addr)) })
 	if len(thunks) == 0 {
 		return nil
 	}
-	refs, err := coderefs.Within(ctx, m.elf, 0, ^uint64(0), thunks)
+	all, err := m.symbols.ThunkMakers(ctx, m.elf)
 	if err != nil {
 		return err
 	}
-	m.writers = map[uint64][]uint64{}
-	for _, r := range refs {
-		m.writers[thunks[r.Target]] = append(m.writers[thunks[r.Target]], r.From)
+	m.makers = map[uint64][]uint64{}
+	for _, addr := range thunks {
+		m.makers[addr] = all[addr]
 	}
 	return nil
 }
 
-// maxWriters bounds the places that are compared: thunks that are made in more have no one line.
-const maxWriters = 64
-
 // writtenAt is the one line on which code lies; none where that is on several, or not known of some.
 func (s *resolver) writtenAt(code []uint64) ([]eventlog.Line, error) {
-	if s.debug == nil || len(code) == 0 || len(code) > maxWriters {
+	if s.debug == nil || len(code) == 0 {
 		return nil, nil
 	}
 	var at eventlog.Line

@@ -113,12 +113,12 @@ var inside = map[string][]string{
 	"symbolize/binary":          {"symbolize/elffile", "symbolize/dwarfindex", "symbolize/hsname"},
 	"symbolize/sources":         {"symbolize/binary", "symbolize/coredump", "symbolize/hsname", "symbolize/hssource"},
 	"symbolize/evidence":        {"symbolize/hsname", "symbolize/sources"},
-	"symbolize/evidence/symtab": {"symbolize/evidence", "symbolize/binary", "symbolize/cfi", "symbolize/elffile", "symbolize/gccode", "symbolize/hsname", "symbolize/modulecode"},
+	"symbolize/evidence/symtab": {"symbolize/evidence", "symbolize/binary", "symbolize/cfi", "symbolize/coderefs", "symbolize/elffile", "symbolize/gccode", "symbolize/hsname", "symbolize/modulecode"},
 	"symbolize/evidence/ipe":    {"symbolize/evidence", "symbolize/evidence/symtab", "symbolize/elffile", "symbolize/hsname", "symbolize/sources"},
 	"symbolize/evidence/dwarf":  {"symbolize/evidence", "symbolize/coderefs", "symbolize/dwarfindex", "symbolize/elffile", "symbolize/hsname", "symbolize/sources"},
 	"symbolize/naming":          {"symbolize/evidence", "symbolize/hsname", "symbolize/hssource", "symbolize/sources"},
 	"symbolize/core":            {"symbolize/coredump", "symbolize/dwarfindex", "symbolize/evidence", "symbolize/evidence/dwarf", "symbolize/hsname", "symbolize/naming", "symbolize/sources"},
-	"symbolize":                 {"symbolize/binary", "symbolize/coderefs", "symbolize/core", "symbolize/elffile", "symbolize/evidence", "symbolize/evidence/dwarf", "symbolize/evidence/ipe", "symbolize/evidence/symtab", "symbolize/naming", "symbolize/sources"},
+	"symbolize":                 {"symbolize/binary", "symbolize/core", "symbolize/elffile", "symbolize/evidence", "symbolize/evidence/dwarf", "symbolize/evidence/ipe", "symbolize/evidence/symtab", "symbolize/naming", "symbolize/sources"},
 	"symbolize/worker":          {"symbolize", "symbolize/binary", "symbolize/cfi", "symbolize/core", "symbolize/dwarfindex", "symbolize/elffile", "symbolize/evidence/dwarf", "symbolize/sources"},
 }
 

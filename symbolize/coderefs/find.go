@@ -22,10 +22,12 @@ type Refs struct {
 	Escapes []bool
 }
 
-// Limits of what is read and found.
+// MaxRefs bounds the references that are found: where there are as many, the others are not known.
+const MaxRefs = 1 << 20
+
+// Limits of what is read.
 const (
 	maxScan    = 1 << 30
-	maxRefs    = 1 << 20
 	maxRelocs  = 256 << 20
 	tagMask    = 7 // GHC marks pointers in their low bits
 	relative64 = uint32(elf.R_X86_64_RELATIVE)
@@ -59,7 +61,7 @@ func Find(ctx context.Context, f *elffile.File, entries []uint64) (Refs, error) 
 // Within reads code of an x86-64 file, from lo up to hi, for references to addresses, of
 // functions or of data. Of other machines' files nothing is found.
 func Within(ctx context.Context, f *elffile.File, lo, hi uint64, addrs []uint64) ([]Ref, error) {
-	if f.Machine != elf.EM_X86_64 {
+	if f.Machine != elf.EM_X86_64 || len(addrs) == 0 {
 		return nil, nil
 	}
 	var direct, closures lookup
@@ -86,7 +88,7 @@ func (r *Refs) scan(ctx context.Context, f *elffile.File, code []extent, what se
 			scan(chunk, at, first, what, r)
 			first = opcode // what is before it was the end of this chunk
 			at += uint64(max(0, len(chunk)-(opcode+operand-1)))
-			return ctx.Err() == nil && len(r.Code) < maxRefs
+			return ctx.Err() == nil && len(r.Code) < MaxRefs
 		})
 		if err != nil {
 			return err
@@ -148,6 +150,9 @@ func scan(code []byte, at uint64, first int, what search, r *Refs) {
 func (s *search) match(a uint64) (int, bool) {
 	if t, ok := s.direct.find(a); ok {
 		return t, ok
+	}
+	if s.closures.ids == nil {
+		return 0, false
 	}
 	return s.closures.find(a &^ tagMask)
 }
@@ -255,14 +260,14 @@ func (d *data) tagged(l *lookup) []word {
 func (d *data) each(match func(uint64) (int, bool)) []word {
 	var out []word
 	for _, p := range d.parts {
-		for off := (8 - p.addr%8) % 8; off+8 <= uint64(len(p.bytes)) && len(out) < maxRefs; off += 8 {
+		for off := (8 - p.addr%8) % 8; off+8 <= uint64(len(p.bytes)) && len(out) < MaxRefs; off += 8 {
 			if t, ok := match(binary.LittleEndian.Uint64(p.bytes[off:])); ok {
 				out = append(out, word{p.addr + off, t})
 			}
 		}
 	}
 	for _, r := range d.relocs {
-		if t, ok := match(uint64(r.Addend)); ok && len(out) < maxRefs {
+		if t, ok := match(uint64(r.Addend)); ok && len(out) < MaxRefs {
 			out = append(out, word{r.Offset, t})
 		}
 	}

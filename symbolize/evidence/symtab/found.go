@@ -14,12 +14,13 @@ import (
 // found is what takes long to find in a large file; nil where it was not sought. It can be kept
 // between runs, by parts.
 type found struct {
-	classes   map[string]bool   // see Table.IsClass
-	collector *gccode.Collector // see Evidence.collector
-	named     *bool             // the collector's functions have names, see there
-	modules   *modulecode.Map   // see Evidence.modules
-	defined   hashes            // of all names, see Table.Defines
-	fresh     bool              // not all of it was kept
+	classes   map[string]bool     // see Table.IsClass
+	collector *gccode.Collector   // see Evidence.collector
+	named     *bool               // the collector's functions have names, see there
+	modules   *modulecode.Map     // see Evidence.modules
+	defined   hashes              // of all names, see Table.Defines
+	makers    map[uint64][]uint64 // see Table.ThunkMakers
+	fresh     bool                // not all of it was kept
 }
 
 // Names of the parts. Ranges are pairs of addresses, 64 bits each, little-endian.
@@ -31,6 +32,7 @@ const (
 	partModules   = "modules" // see modulecode.Map
 	partDefined   = "defined" // see hashes
 	partOrder     = "order"   // see encodeOrder
+	partMakers    = "makers"  // see encodeMakers
 )
 
 // Recall takes what Found has given for the same files. What is malformed is left out.
@@ -54,6 +56,9 @@ func (t *Table) Recall(parts map[string][]byte) {
 		t.found.modules = modulecode.Decode(b)
 	}
 	t.found.defined = decodeHashes(parts[partDefined])
+	if b, sought := parts[partMakers]; sought {
+		t.found.makers = decodeMakers(b)
+	}
 }
 
 // Found gives what was found, nil if there is nothing that was not recalled.
@@ -86,6 +91,9 @@ func (t *Table) Found() map[string][]byte {
 		parts[partDefined] = t.found.defined
 	case t.defined != nil:
 		parts[partDefined] = hashesOf(t.defined.all)
+	}
+	if t.found.makers != nil {
+		parts[partMakers] = encodeMakers(t.found.makers)
 	}
 	if files, ok := t.all.(filed); ok {
 		parts[partOrder] = t.encodeOrder(files.Files())

@@ -1,6 +1,9 @@
 package symtab
 
 import (
+	"context"
+	"encoding/binary"
+	"slices"
 	"testing"
 
 	"ccagent/symbolize/cfi"
@@ -14,6 +17,7 @@ func TestFound(t *testing.T) {
 	first := &Table{found: found{
 		classes:   map[string]bool{"Eq": true, "Monad": true},
 		collector: &gccode.Collector{Code: cfi.Ranges{{Lo: 16, Hi: 32}, {Lo: 32, Hi: 48}}, Locks: cfi.Ranges{{Lo: 32, Hi: 48}}},
+		makers:    map[uint64][]uint64{0x401000: {0x402003, 0x402009}, 0x400ff0: {0}},
 		fresh:     true,
 	}}
 	second := &Table{}
@@ -23,6 +27,10 @@ func TestFound(t *testing.T) {
 	}
 	if diff := cmp.Diff(first.found.collector, second.found.collector); diff != "" {
 		t.Error(diff)
+	}
+	// The file is not read for what was kept.
+	if makers, err := second.ThunkMakers(context.Background(), nil); err != nil || !cmp.Equal(first.found.makers, makers) {
+		t.Errorf("%s: %v", cmp.Diff(first.found.makers, makers), err)
 	}
 	if parts := second.Found(); parts != nil {
 		t.Errorf("%d parts are new", len(parts))
@@ -38,6 +46,36 @@ func TestFound(t *testing.T) {
 	if second.found.classes != nil || second.found.collector != nil {
 		t.Error("something is known of nothing")
 	}
+}
+
+// Where thunks are made is kept also where there is no such place, and whatever else is kept for it is not believed.
+func TestMakersKept(t *testing.T) {
+	if got := decodeMakers(encodeMakers(map[uint64][]uint64{})); got == nil || len(got) != 0 {
+		t.Errorf("none are %v", got)
+	}
+	long := binary.AppendUvarint(nil, 16)
+	for _, b := range [][]byte{{16}, {16, 2, 1}, {16, 2, 1, 0}, {16, 0}, {0x80}, binary.AppendUvarint(long, 1<<40), binary.AppendUvarint(binary.AppendUvarint([]byte{16, 2}, 1<<63), 1<<63)} {
+		if got := decodeMakers(b); got != nil {
+			t.Errorf("%x is %v", b, got)
+		}
+	}
+}
+
+// FuzzMakers checks that what is decoded is what would be encoded.
+func FuzzMakers(f *testing.F) {
+	f.Add(encodeMakers(map[uint64][]uint64{0x401000: {0x402003, 0x402009}, 0x400ff0: {0}}))
+	f.Add([]byte{16, 2, 1, 0})
+	f.Fuzz(func(t *testing.T, b []byte) {
+		makers := decodeMakers(b)
+		if diff := cmp.Diff(makers, decodeMakers(encodeMakers(makers))); makers != nil && diff != "" {
+			t.Error(diff)
+		}
+		for _, from := range makers {
+			if len(from) > MaxMakers || !slices.IsSorted(from) {
+				t.Fatalf("places %x", from)
+			}
+		}
+	})
 }
 
 // Whatever the parts are, ranges are in order.
