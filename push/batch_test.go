@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
 	otlp "go.opentelemetry.io/proto/otlp/profiles/v1development"
 	"google.golang.org/protobuf/proto"
 
@@ -75,7 +76,7 @@ func TestWhatIsSent(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			r, err := e.Request(b)
+			r, err := e.Request([]*Batch{b})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -117,6 +118,84 @@ func figures(d *otlp.ProfilesDictionary, p *otlp.Profile) (share, inclusive map[
 	return share, inclusive, total
 }
 
+// A request of several logs has of each what a request of it alone has.
+func TestRequestOfSeveralLogs(t *testing.T) {
+	one, err := Of(secretive(t), wholeLog, Rules{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	two := batch(t)
+	two.Service = "two"
+	both := []*Batch{one, two, one}
+	for _, e := range Engines {
+		joint, err := e.Request(both)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var alone []*Request
+		for _, b := range both {
+			r, err := e.Request([]*Batch{b})
+			if err != nil {
+				t.Fatal(err)
+			}
+			alone = append(alone, r)
+		}
+		if joint.Path != alone[0].Path || joint.ContentType != alone[0].ContentType {
+			t.Errorf("%s: %s, %s", e.Name, joint.Path, joint.ContentType)
+		}
+		switch e.Name {
+		case OTLP.Name:
+			var all otlp.ProfilesData
+			if err := proto.Unmarshal(joint.Body, &all); err != nil {
+				t.Fatal(err)
+			}
+			if len(all.ResourceProfiles) != len(both) {
+				t.Fatalf("%d resources", len(all.ResourceProfiles))
+			}
+			for i, r := range alone {
+				var of otlp.ProfilesData
+				if err := proto.Unmarshal(r.Body, &of); err != nil {
+					t.Fatal(err)
+				}
+				got, want := all.ResourceProfiles[i], of.ResourceProfiles[0]
+				if got, want := len(got.ScopeProfiles[0].Profiles), len(want.ScopeProfiles[0].Profiles); got != want || want == 0 {
+					t.Fatalf("log %d: %d profiles, want %d", i, got, want)
+				}
+				if !proto.Equal(want.Resource, got.Resource) {
+					t.Errorf("log %d is of %v, want %v", i, got.Resource, want.Resource)
+				}
+				for j, p := range want.ScopeProfiles[0].Profiles {
+					share, inclusive, total := figures(of.Dictionary, p)
+					share2, inclusive2, total2 := figures(all.Dictionary, got.ScopeProfiles[0].Profiles[j])
+					if total != total2 || !cmp.Equal(share, share2) || !cmp.Equal(inclusive, inclusive2) {
+						t.Errorf("log %d, event %d: %d, want %d: %s%s", i, j, total2, total, cmp.Diff(share, share2), cmp.Diff(inclusive, inclusive2))
+					}
+				}
+			}
+		case Pyroscope.Name: // series are a repeated field, so that messages can be joined
+			var want []byte
+			for _, r := range alone {
+				want = append(want, r.Body...)
+			}
+			if !bytes.Equal(joint.Body, want) {
+				t.Errorf("%s: the request is not what those of each are", e.Name)
+			}
+		case Parca.Name:
+			var got, want parcaWrite
+			for _, r := range alone {
+				var w parcaWrite
+				if err := json.Unmarshal(r.Body, &w); err != nil {
+					t.Fatal(err)
+				}
+				want.Series = append(want.Series, w.Series...)
+			}
+			if err := json.Unmarshal(joint.Body, &got); err != nil || !cmp.Equal(got, want) {
+				t.Errorf("%s: %v %s", e.Name, err, cmp.Diff(want, got))
+			}
+		}
+	}
+}
+
 // What OTLP has of each binding is what hot shows of it, also of a range.
 func TestOTLPHasWhatHotShows(t *testing.T) {
 	p := secretive(t)
@@ -125,7 +204,7 @@ func TestOTLPHasWhatHotShows(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		req, err := otlpRequest(b)
+		req, err := otlpRequest([]*Batch{b})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -176,7 +255,7 @@ func TestAttributes(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	data := profilesData(b)
+	data := profilesData([]*Batch{b})
 	got := make(map[string]string)
 	for _, i := range data.ResourceProfiles[0].ScopeProfiles[0].Profiles[0].Samples[0].AttributeIndices {
 		a := data.Dictionary.AttributeTable[i]

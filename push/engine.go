@@ -5,7 +5,7 @@ import (
 	"fmt"
 )
 
-// Request is what is sent for a batch: a body for a path below the engine's address.
+// Request is what is sent for batches: a body for a path below the engine's address.
 type Request struct {
 	Path        string
 	ContentType string
@@ -16,8 +16,8 @@ type Request struct {
 type Engine struct {
 	Name string
 	Path string // of requests, below the engine's address
-	// Request makes the request for a batch that has profiles.
-	Request func(b *Batch) (*Request, error)
+	// Request makes the request for batches that have profiles.
+	Request func(of []*Batch) (*Request, error)
 	// Answer reads the body of an answer of status 200. It returns the number of profiles that
 	// the engine has rejected, and with errNoEngine a body that no such engine sends.
 	Answer func(contentType string, body []byte) (rejected int64, why string, err error)

@@ -24,9 +24,9 @@ const (
 	protobuf = "application/x-protobuf"
 )
 
-func otlpRequest(b *Batch) (*Request, error) {
+func otlpRequest(of []*Batch) (*Request, error) {
 	// An export request has the same fields on the wire.
-	body, err := proto.Marshal(profilesData(b))
+	body, err := proto.Marshal(profilesData(of))
 	if err != nil {
 		return nil, fmt.Errorf("encode profiles: %w", err)
 	}
@@ -103,8 +103,17 @@ func anyValue(key, value string) *common.AnyValue {
 	return &common.AnyValue{Value: &common.AnyValue_StringValue{StringValue: valid(value)}}
 }
 
-func profilesData(b *Batch) *otlp.ProfilesData {
+// profilesData has a resource for each batch. What their profiles refer to by number is stored once for all.
+func profilesData(of []*Batch) *otlp.ProfilesData {
 	d := newDictionary()
+	out := &otlp.ProfilesData{Dictionary: d.out}
+	for _, b := range of {
+		out.ResourceProfiles = append(out.ResourceProfiles, d.resource(b))
+	}
+	return out
+}
+
+func (d *dictionary) resource(b *Batch) *otlp.ResourceProfiles {
 	res := &resource.Resource{}
 	for _, l := range b.Labels {
 		res.Attributes = append(res.Attributes, &common.KeyValue{Key: valid(l.Key), Value: anyValue(l.Key, l.Value)})
@@ -113,7 +122,7 @@ func profilesData(b *Batch) *otlp.ProfilesData {
 	for _, p := range b.Profiles {
 		scope.Profiles = append(scope.Profiles, d.profile(p, b.PID))
 	}
-	return &otlp.ProfilesData{Dictionary: d.out, ResourceProfiles: []*otlp.ResourceProfiles{{Resource: res, ScopeProfiles: []*otlp.ScopeProfiles{scope}}}}
+	return &otlp.ResourceProfiles{Resource: res, ScopeProfiles: []*otlp.ScopeProfiles{scope}}
 }
 
 // profile adds a profile of one event.

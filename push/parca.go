@@ -32,18 +32,20 @@ type parcaWrite struct {
 	Normalized bool `json:"normalized"`
 }
 
-func parcaRequest(b *Batch) (*Request, error) {
+func parcaRequest(of []*Batch) (*Request, error) {
 	var w parcaWrite
-	for _, p := range b.Profiles {
-		raw, err := encoded(p)
-		if err != nil {
-			return nil, err
+	for _, b := range of {
+		for _, p := range b.Profiles {
+			raw, err := encoded(p)
+			if err != nil {
+				return nil, err
+			}
+			s := parcaSeries{Samples: []parcaSample{{raw}}}
+			for _, l := range seriesLabels(b, p) {
+				s.Labels.Labels = append(s.Labels.Labels, parcaLabel{l[0], valid(l[1])})
+			}
+			w.Series = append(w.Series, s)
 		}
-		s := parcaSeries{Samples: []parcaSample{{raw}}}
-		for _, l := range seriesLabels(b, p) {
-			s.Labels.Labels = append(s.Labels.Labels, parcaLabel{l[0], valid(l[1])})
-		}
-		w.Series = append(w.Series, s)
 	}
 	body, err := json.Marshal(w)
 	if err != nil {

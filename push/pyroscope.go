@@ -17,21 +17,23 @@ var Pyroscope = Engine{Name: "pyroscope", Path: pyroscopePath, Request: pyroscop
 
 const connectProto = "application/proto"
 
-func pyroscopeRequest(b *Batch) (*Request, error) {
+func pyroscopeRequest(of []*Batch) (*Request, error) {
 	var body []byte
-	for _, p := range b.Profiles {
-		raw, err := encoded(p)
-		if err != nil {
-			return nil, err
+	for _, b := range of {
+		for _, p := range b.Profiles {
+			raw, err := encoded(p)
+			if err != nil {
+				return nil, err
+			}
+			var series []byte
+			for _, l := range seriesLabels(b, p) {
+				var pair []byte
+				pair = appendString(pair, 1, l[0])
+				pair = appendString(pair, 2, l[1])
+				series = appendBytes(series, 1, pair)
+			}
+			body = appendBytes(body, 1, appendBytes(series, 2, appendBytes(nil, 1, raw)))
 		}
-		var series []byte
-		for _, l := range seriesLabels(b, p) {
-			var pair []byte
-			pair = appendString(pair, 1, l[0])
-			pair = appendString(pair, 2, l[1])
-			series = appendBytes(series, 1, pair)
-		}
-		body = appendBytes(body, 1, appendBytes(series, 2, appendBytes(nil, 1, raw)))
 	}
 	return &Request{pyroscopePath, connectProto, body}, nil
 }

@@ -9,6 +9,7 @@ import (
 	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"slices"
 	"sync"
 	"time"
 )
@@ -36,8 +37,11 @@ type Options struct {
 	Spill string
 	// Read makes the batch of a log.
 	Read func(path string) (*Batch, error)
-	// Request makes the request of a log, nil if it has nothing to send; by default of what Read gives.
-	Request func(ctx context.Context, path string, e Engine) (*Request, error)
+	// Together is how many logs may be sent in one request; 1.
+	Together int
+	// Request makes the request of the first n of some logs, at least of one, nil if they have nothing to send; an error is why
+	// there is none of the first. By default it is made of what Read gives of that.
+	Request func(ctx context.Context, paths []string, e Engine) (r *Request, n int, err error)
 	// Report is called for every log that is dropped, and when an engine begins to fail and to answer
 	// again.
 	Report func(text string)
@@ -47,7 +51,7 @@ type Options struct {
 type Stats struct {
 	Sent     uint64 // logs
 	Bytes    uint64 // of requests, before compression
-	Attempts uint64
+	Attempts uint64 // requests
 	Rejected uint64 // profiles that the engine did not take of requests that it took
 	Dropped  map[Reason]uint64
 	Waiting  int
@@ -61,7 +65,8 @@ type Queue struct {
 
 	mu      sync.Mutex
 	waiting []string
-	busy    bool // the first one is being sent
+	sending int // so many, the first, are being sent
+	alone   int // so many, the first, are to be sent each by itself, since a request of several was refused
 	spilled time.Time
 	stale   bool // the spill names logs that have been sent since
 	stats   Stats
@@ -103,16 +108,18 @@ func defaults(o *Options) {
 	if o.Longest <= 0 {
 		o.Longest = 5 * time.Minute
 	}
+	o.Together = max(o.Together, 1)
 	if o.Read == nil {
 		o.Read = func(path string) (*Batch, error) { return Read(path, wholeLog, Rules{}) }
 	}
 	if o.Request == nil {
-		o.Request = func(_ context.Context, path string, e Engine) (*Request, error) {
-			b, err := o.Read(path)
+		o.Request = func(_ context.Context, paths []string, e Engine) (*Request, int, error) {
+			b, err := o.Read(paths[0])
 			if err != nil || len(b.Profiles) == 0 {
-				return nil, err
+				return nil, 1, err
 			}
-			return e.Request(b)
+			r, err := e.Request([]*Batch{b})
+			return r, 1, err
 		}
 	}
 	if o.Report == nil {
@@ -124,23 +131,20 @@ func (q *Queue) report(format string, args ...any) {
 	q.o.Report(q.client.Engine.Name + ": " + fmt.Sprintf(format, args...))
 }
 
-// Add queues a log. It waits for the spill's disk alone: if the queue is full, the log that waits longest is dropped.
-func (q *Queue) Add(path string) {
+// Add queues logs. It waits for the spill's disk alone: if the queue is full, the log that waits longest is dropped.
+func (q *Queue) Add(paths ...string) {
 	q.mu.Lock()
-	q.waiting = append(q.waiting, path)
+	q.waiting = append(q.waiting, paths...)
 	q.bound()
 	q.mu.Unlock()
 	q.spill()
 	q.changed()
 }
 
-// bound drops the oldest logs beyond the maximum, but not the one that is being sent.
+// bound drops the oldest logs beyond the maximum, but not those that are being sent.
 func (q *Queue) bound() {
 	for len(q.waiting) > q.o.Max {
-		at := 0
-		if q.busy && len(q.waiting) > 1 {
-			at = 1
-		}
+		at := min(q.sending, len(q.waiting)-1)
 		q.stats.Dropped[Full]++
 		q.report("%s dropped: %d logs wait already", q.waiting[at], q.o.Max)
 		q.waiting = append(q.waiting[:at], q.waiting[at+1:]...)
@@ -213,14 +217,8 @@ func (q *Queue) Drain(ctx context.Context) { q.run(ctx, true) }
 func (q *Queue) run(ctx context.Context, untilEmpty bool) {
 	defer q.settle()
 	for ctx.Err() == nil {
-		q.mu.Lock()
-		q.busy = len(q.waiting) > 0
-		path := ""
-		if q.busy {
-			path = q.waiting[0]
-		}
-		q.mu.Unlock()
-		if path == "" {
+		paths := q.begin()
+		if len(paths) == 0 {
 			if untilEmpty {
 				return
 			}
@@ -230,8 +228,12 @@ func (q *Queue) run(ctx context.Context, untilEmpty bool) {
 			}
 			continue
 		}
-		if dropped, why := q.one(ctx, path); ctx.Err() == nil || dropped == "" && why == "" {
-			q.done(path, dropped, why)
+		if n, dropped, why := q.some(ctx, paths); ctx.Err() == nil || dropped == "" && why == "" {
+			if dropped == Refused && n > 1 {
+				q.apart(n) // one of them may be why
+				continue
+			}
+			q.done(paths[:n], dropped, why)
 			if untilEmpty && dropped == GaveUp {
 				return
 			}
@@ -239,16 +241,38 @@ func (q *Queue) run(ctx context.Context, untilEmpty bool) {
 	}
 }
 
-// done takes the first log off the queue.
-func (q *Queue) done(path string, dropped Reason, why string) {
+// begin returns the logs that may be sent next, in one request.
+func (q *Queue) begin() []string {
 	q.mu.Lock()
-	q.waiting, q.busy, q.stale = q.waiting[1:], false, true
+	defer q.mu.Unlock()
+	most := q.o.Together
+	if q.alone > 0 {
+		most = 1
+	}
+	q.sending = min(most, len(q.waiting))
+	return slices.Clone(q.waiting[:q.sending])
+}
+
+// apart has the first logs sent each by itself.
+func (q *Queue) apart(n int) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	q.alone, q.sending = n, 0
+}
+
+// done takes the first logs off the queue.
+func (q *Queue) done(paths []string, dropped Reason, why string) {
+	q.mu.Lock()
+	q.waiting, q.sending, q.stale = q.waiting[len(paths):], 0, true
+	q.alone = max(0, q.alone-len(paths))
 	due := len(q.waiting) == 0 || time.Since(q.spilled) >= spillInterval
 	if dropped == "" {
-		q.stats.Sent++
+		q.stats.Sent += uint64(len(paths))
 	} else {
-		q.stats.Dropped[dropped]++
-		q.report("%s dropped: %s", path, why)
+		q.stats.Dropped[dropped] += uint64(len(paths))
+		for _, path := range paths {
+			q.report("%s dropped: %s", path, why)
+		}
 	}
 	q.mu.Unlock()
 	if due {
@@ -256,18 +280,21 @@ func (q *Queue) done(path string, dropped Reason, why string) {
 	}
 }
 
-// one sends one log, however long that takes.
-func (q *Queue) one(ctx context.Context, path string) (dropped Reason, why string) {
-	r, err := q.o.Request(ctx, path, q.client.Engine)
+// some sends the first n of some logs, however long that takes.
+func (q *Queue) some(ctx context.Context, paths []string) (n int, dropped Reason, why string) {
+	r, n, err := q.o.Request(ctx, paths, q.client.Engine)
+	if err != nil {
+		n = 1
+	}
 	switch {
 	case err != nil && ctx.Err() != nil:
-		return GaveUp, ctx.Err().Error()
+		return n, GaveUp, ctx.Err().Error()
 	case errors.Is(err, fs.ErrNotExist):
-		return Gone, "it was removed before it was sent"
+		return n, Gone, "it was removed before it was sent"
 	case err != nil:
-		return Unreadable, err.Error()
+		return n, Unreadable, err.Error()
 	case r == nil:
-		return "", ""
+		return n, "", ""
 	}
 	wait, begun := q.o.First, time.Now()
 	for {
@@ -277,15 +304,15 @@ func (q *Queue) one(ctx context.Context, path string) (dropped Reason, why strin
 		switch {
 		case err == nil:
 			if rejected > 0 {
-				q.report("%s: %d of its profiles were rejected: %s", path, rejected, beginning([]byte(text)))
+				q.report("%s: %d of the profiles were rejected: %s", named(paths[:n]), rejected, beginning([]byte(text)))
 			}
-			return "", ""
+			return n, "", ""
 		case ctx.Err() != nil:
-			return GaveUp, ctx.Err().Error()
+			return n, GaveUp, ctx.Err().Error()
 		case !errors.As(err, &again):
-			return Refused, err.Error()
+			return n, Refused, err.Error()
 		case q.o.GiveUp > 0 && time.Since(begun)+wait > q.o.GiveUp:
-			return GaveUp, fmt.Sprintf("no success in %v: %v", q.o.GiveUp, err)
+			return n, GaveUp, fmt.Sprintf("no success in %v: %v", q.o.GiveUp, err)
 		}
 		// A jitter keeps the agents of a fleet from coming back all at once.
 		pause := time.NewTimer(max(again.after, wait/2+rand.N(wait/2+1)))
@@ -293,10 +320,18 @@ func (q *Queue) one(ctx context.Context, path string) (dropped Reason, why strin
 		case <-pause.C:
 		case <-ctx.Done():
 			pause.Stop()
-			return GaveUp, ctx.Err().Error()
+			return n, GaveUp, ctx.Err().Error()
 		}
 		wait = min(2*wait, q.o.Longest)
 	}
+}
+
+// named says which logs a request was made of.
+func named(paths []string) string {
+	if len(paths) == 1 {
+		return paths[0]
+	}
+	return fmt.Sprintf("%s and %d more", paths[0], len(paths)-1)
 }
 
 // attempted counts an attempt, and reports when attempts begin to fail and to succeed.

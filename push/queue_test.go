@@ -111,7 +111,7 @@ func TestQueueAgainstBadEngines(t *testing.T) {
 		"4xx":     {list{status(400, "text/plain", "no\x1b[31m such\nfield"), taken}, 1, 2, map[Reason]uint64{Refused: 1}, 0, 0, "one dropped: refused: Bad Request: no[31m such field"},
 		"garbage": {list{status(200, protobuf, "\xff\xff\xff"), status(200, "text/html", "<html>"), taken}, 2, 4, nil, 0, 0, "no such engine"},
 		"moved":   {list{status(302, "", "", "Location", "http://other/"), taken}, 1, 2, map[Reason]uint64{Refused: 1}, 0, 0, "Found"},
-		"partial": {list{status(200, protobuf, "\x0a\x07\x08\x03\x12\x03bad")}, 2, 2, nil, 6, 0, "3 of its profiles were rejected: bad"},
+		"partial": {list{status(200, protobuf, "\x0a\x07\x08\x03\x12\x03bad")}, 2, 2, nil, 6, 0, "3 of the profiles were rejected: bad"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -291,6 +291,68 @@ func TestQueueSpillsRarely(t *testing.T) {
 	if text, err := os.ReadFile(spill); err != nil || string(text) != `["d"]` {
 		t.Errorf("%q is left: %v", text, err)
 	}
+}
+
+// Logs are sent together, as many as the queue may join and as their maker takes of them. Where a request of several is refused each of them
+// is sent by itself, so that one that the engine does not take costs no other. What comes later is sent together again.
+func TestQueueSendsTogether(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var asked, sent []string
+		bad := map[string]bool{"d": true, "gone": true}
+		var last []string
+		engine := func(r *http.Request) (*http.Response, error) {
+			sent = append(sent, strings.Join(last, ""))
+			if slices.Contains(last, "d") {
+				return status(400, "text/plain", "no")(r)
+			}
+			return taken(r)
+		}
+		b := batch(t)
+		q := queue(t, &answers{list: []func(*http.Request) (*http.Response, error){engine}}, Options{Together: 4, Max: 12,
+			Request: func(_ context.Context, paths []string, e Engine) (*Request, int, error) {
+				asked = append(asked, strings.Join(paths, ""))
+				if paths[0] == "gone" {
+					return nil, 0, fs.ErrNotExist
+				}
+				n := 1
+				for n < len(paths) && paths[n] != "gone" && paths[n] != "f" { // f is another user's
+					n++
+				}
+				last = paths[:n]
+				r, err := e.Request([]*Batch{b})
+				return r, n, err
+			}})
+		q.Add("a", "b", "c", "d", "e", "f", "g", "gone", "h", "i", "j", "k")
+		q.Drain(t.Context())
+		if want := []string{"abcd", "a", "b", "c", "d", "e", "fg", "hijk"}; !slices.Equal(sent, want) {
+			t.Errorf("sent %q, want %q; asked for %q", sent, want, asked)
+		}
+		if s := q.Stats(); s.Sent != uint64(12-len(bad)) || s.Dropped[Refused] != 1 || s.Dropped[Gone] != 1 || s.Attempts != uint64(len(sent)) || s.Waiting != 0 {
+			t.Errorf("%+v", s)
+		}
+	})
+}
+
+// What is being sent together is not dropped for what comes meanwhile.
+func TestQueueKeepsWhatIsBeingSent(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := batch(t)
+		var q *Queue
+		var asked []string
+		q = queue(t, &answers{list: []func(*http.Request) (*http.Response, error){taken}}, Options{Together: 2, Max: 3,
+			Request: func(_ context.Context, paths []string, e Engine) (*Request, int, error) {
+				if asked = append(asked, paths...); len(asked) == 2 {
+					q.Add("c", "d", "e")
+				}
+				r, err := e.Request([]*Batch{b})
+				return r, len(paths), err
+			}})
+		q.Add("a", "b")
+		q.Drain(t.Context())
+		if want := []string{"a", "b", "e"}; !slices.Equal(asked, want) || q.Stats().Sent != 3 || q.Stats().Dropped[Full] != 2 {
+			t.Errorf("asked for %q, want %q: %+v", asked, want, q.Stats())
+		}
+	})
 }
 
 // A log that is never taken is given up where that is asked for, and what waits behind it is not tried.

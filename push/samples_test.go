@@ -67,7 +67,7 @@ func bodyOf(t *testing.T, p *profile.Profile) []byte {
 	if len(b.Profiles) == 0 {
 		return nil
 	}
-	r, err := Parca.Request(b)
+	r, err := Parca.Request([]*Batch{b})
 	if err != nil {
 		t.Fatal(err)
 	}

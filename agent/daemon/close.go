@@ -217,18 +217,29 @@ func (c *closer) finishAll(ctx context.Context, batch []closing, last bool) {
 		c.disk.Do(func() { _ = pagecache.Drop(before) }) // it is tried once
 		c.written = nil
 	}
+	// Engines are sent the pieces of one user's programs together.
+	whole := map[owner][]string{}
 	for i := range batch {
 		one := &batch[i]
 		if one.log != nil {
-			var problem error
+			var of owner
 			if len(one.seen) > 0 {
-				problem = problems[owner{one.seen[0].Reader.UID, one.seen[0].Reader.GID}]
+				of = owner{one.seen[0].Reader.UID, one.seen[0].Reader.GID}
 			}
-			c.finish(one, problem, last)
+			if path := c.finish(one, problems[of], last); path != "" {
+				whole[of] = append(whole[of], path)
+			}
 		}
 		if one.done != nil {
 			close(one.done)
 		}
+	}
+	var paths []string
+	for _, of := range whole {
+		paths = append(paths, of...)
+	}
+	if c.opts.Closed != nil && len(paths) > 0 {
+		c.opts.Closed(paths...)
 	}
 }
 
@@ -256,8 +267,8 @@ func (c *closer) stuckBy() (pieces int, err error) {
 }
 
 // finish writes names into a piece, which problem says why they are not all known, and closes it. An empty one
-// is removed. One that cannot be written is stuck, unless it is the last chance.
-func (c *closer) finish(one *closing, problem error, last bool) {
+// is removed. One that cannot be written is stuck, unless it is the last chance. It returns the path of one that is whole.
+func (c *closer) finish(one *closing, problem error, last bool) (whole string) {
 	one.log.Attend()
 	empty := one.log.Counts.None()
 	if !empty {
@@ -269,7 +280,7 @@ func (c *closer) finish(one *closing, problem error, last bool) {
 			}
 			c.mu.Unlock()
 			if room {
-				return
+				return ""
 			}
 		}
 	}
@@ -292,15 +303,13 @@ func (c *closer) finish(one *closing, problem error, last bool) {
 	c.mu.Unlock()
 	if err != nil {
 		c.opts.Log(fmt.Sprintf("close %s: %v", path, err))
-		return
+		return ""
 	}
 	if empty {
-		return
+		return ""
 	}
 	c.written = append(c.written, path)
-	if c.opts.Closed != nil {
-		c.opts.Closed(path)
-	}
+	return path
 }
 
 // noRoom reports whether a piece may be finished when there is room.

@@ -40,8 +40,9 @@ type Options struct {
 	Version  string // of the agent
 	// Log takes a line for the daemon's own log.
 	Log func(line string)
-	// Closed, if not nil, is called with the path of each piece that is closed, one at a time.
-	Closed func(path string)
+	// Closed, if not nil, is called with the paths of pieces that are closed together, those of a user's programs one after the
+	// other, by one goroutine.
+	Closed func(paths ...string)
 	// Engines, if not nil, says how sending pieces goes.
 	Engines func() []control.Engine
 	// Dump writes a log of what the threads of a process do now, or of its heap, beside the loop: it may take long.

@@ -24,18 +24,20 @@ import (
 )
 
 // convertRole is the role of the child that makes an engine's requests of logs. To each conversion that it
-// receives, with its log, it answers with a requestHead and the body, until the parent hangs up.
+// receives, with its logs, it answers with a requestHead and the body, until the parent hangs up.
 const convertRole = "convert"
 
 type conversion struct {
 	Engine    string
 	Arguments bool
+	Logs      int
 }
 
 type requestHead struct {
 	Path, ContentType string
-	Nothing           bool   // there is nothing to send
-	Problem           string // why there is no request
+	Logs              int    // of so many, the first, at least one
+	Nothing           bool   // there is nothing to send of them
+	Problem           string // why there is no request of the first log
 }
 
 const (
@@ -43,7 +45,10 @@ const (
 	maxHead       = 1 << 16
 	// maxBody bounds a request before it is compressed, in bytes.
 	maxBody = 64 << 20
-	// convertMemory bounds the child, and convertTime how long it may take for a log.
+	// maxTogether bounds the logs that one request is made of, and togetherBytes their size. One may be larger by itself.
+	maxTogether   = 64
+	togetherBytes = 8 << 20
+	// convertMemory bounds the child, and convertTime how long it may take for a request.
 	convertMemory  = 512 << 20
 	convertTime    = time.Minute
 	convertBallast = 16 << 20
@@ -65,17 +70,19 @@ func convertMain() {
 			} else if err != nil {
 				return err
 			}
-			log, err := c.ReceiveFile()
-			if err != nil {
-				return err
-			}
 			var what conversion
 			if err := json.Unmarshal(text, &what); err != nil {
 				return err
 			}
-			r, err := convert(log, what)
-			log.Close()
-			head := requestHead{Nothing: r == nil}
+			logs, err := c.ReceiveFiles(what.Logs)
+			if err != nil {
+				return err
+			}
+			r, n, err := convert(logs, what)
+			for _, log := range logs {
+				log.Close()
+			}
+			head := requestHead{Logs: n, Nothing: r == nil}
 			if err != nil {
 				head.Problem = err.Error()
 				head.Problem = head.Problem[:min(len(head.Problem), maxHead/8)]
@@ -94,12 +101,34 @@ func convertMain() {
 	}})
 }
 
-// convert makes the request of a log, nil if it has no samples.
-func convert(log *os.File, what conversion) (*push.Request, error) {
+// convert makes the request of the first n of some logs, those up to one that cannot be read; nil if they have no samples. An error
+// is why there is none of the first.
+func convert(logs []*os.File, what conversion) (r *push.Request, n int, err error) {
 	e, err := push.ByName(what.Engine)
 	if err != nil {
-		return nil, err
+		return nil, 1, err
 	}
+	var of []*push.Batch
+	for i, log := range logs {
+		b, err := batchOf(log, what)
+		if err != nil && i == 0 {
+			return nil, 1, err
+		}
+		if err != nil {
+			break
+		}
+		if n++; len(b.Profiles) > 0 {
+			of = append(of, b)
+		}
+	}
+	if len(of) == 0 {
+		return nil, n, nil
+	}
+	r, err = e.Request(of)
+	return r, n, err
+}
+
+func batchOf(log *os.File, what conversion) (*push.Batch, error) {
 	st, err := log.Stat()
 	if err != nil {
 		return nil, err
@@ -108,11 +137,7 @@ func convert(log *os.File, what conversion) (*push.Request, error) {
 	if err != nil {
 		return nil, err
 	}
-	b, err := push.Of(p, profile.Range{}, push.Rules{Arguments: what.Arguments})
-	if err != nil || len(b.Profiles) == 0 {
-		return nil, err
-	}
-	return e.Request(b)
+	return push.Of(p, profile.Range{}, push.Rules{Arguments: what.Arguments})
 }
 
 // converter has children without privileges make requests of logs, which hold what possibly hostile programs
@@ -126,22 +151,70 @@ type converter struct {
 	idleChild
 }
 
-// request makes the request of a log, nil if it has no samples.
-func (v *converter) request(ctx context.Context, path string) (*push.Request, error) {
-	log, err := os.OpenFile(path, os.O_RDONLY|unix.O_NOFOLLOW, 0)
+// request makes the request of the first n of some logs: as many as are of one user's programs, at most maxTogether; nil if they have no
+// samples. An error is why there is none of the first.
+func (v *converter) request(ctx context.Context, paths []string) (r *push.Request, n int, err error) {
+	logs, user, known, err := openLogs(paths)
+	defer func() {
+		for _, log := range logs {
+			log.Close()
+		}
+	}()
 	if err != nil {
-		return nil, err
+		return nil, 1, err
 	}
-	defer log.Close()
-	user, known := daemon.OwnerOf(log)
 	v.mu.Lock()
 	defer v.mu.Unlock()
+	for {
+		r, n, err = v.convert(ctx, logs, user, known)
+		if err == nil || len(logs) == 1 || ctx.Err() != nil {
+			break
+		}
+		// It need not be the first one's fault.
+		for _, log := range logs[1:] {
+			log.Close()
+		}
+		logs = logs[:1]
+	}
+	if err != nil {
+		return nil, 1, fmt.Errorf("convert %s: %w", paths[0], err)
+	}
+	return r, n, nil
+}
+
+// openLogs opens the first of some logs, as many as may be converted together, of programs of one user. The error is the first one's.
+func openLogs(paths []string) (logs []*os.File, user uint32, known bool, err error) {
+	var bytes int64
+	for _, path := range paths[:min(len(paths), maxTogether)] {
+		log, err := os.OpenFile(path, os.O_RDONLY|unix.O_NOFOLLOW, 0)
+		if err != nil {
+			if len(logs) == 0 {
+				return nil, 0, false, err
+			}
+			break
+		}
+		of, ok := daemon.OwnerOf(log)
+		st, err := log.Stat()
+		if err == nil {
+			bytes += st.Size()
+		}
+		if len(logs) > 0 && (err != nil || !ok || !known || of != user || bytes > togetherBytes) {
+			log.Close()
+			break
+		}
+		logs, user, known = append(logs, log), of, ok
+	}
+	return logs, user, known, nil
+}
+
+// convert has a child make a request. The caller holds the lock.
+func (v *converter) convert(ctx context.Context, logs []*os.File, user uint32, known bool) (*push.Request, int, error) {
 	if v.child != nil && (v.user != user || !known) {
 		v.end()
 	}
 	if v.child == nil {
 		if err := v.start(&v.mu, sandbox.Config{Role: convertRole, Name: "ccagent-convert", Memory: convertMemory, Frugal: true}, convertIdle); err != nil {
-			return nil, err
+			return nil, 0, err
 		}
 		v.user = user
 	}
@@ -149,16 +222,13 @@ func (v *converter) request(ctx context.Context, path string) (*push.Request, er
 	// What the child has not answered by then it never does.
 	late := time.AfterFunc(convertTime, v.child.Kill)
 	cancelled := context.AfterFunc(ctx, v.child.Kill)
-	r, err := v.ask(log)
+	r, n, err := v.ask(logs)
 	if !late.Stop() || !cancelled() || err != nil || !known {
 		err = errors.Join(err, v.end())
 	} else {
 		v.idle.Reset(convertIdle)
 	}
-	if err != nil {
-		return nil, fmt.Errorf("convert %s: %w", path, err)
-	}
-	return r, nil
+	return r, n, err
 }
 
 // endChild ends a child that has nothing to do, and returns what it says of why it has failed.
@@ -183,37 +253,41 @@ func (v *converter) stop() {
 	_ = v.end()
 }
 
-// ask has the child make a request.
-func (v *converter) ask(log *os.File) (*push.Request, error) {
-	text, err := json.Marshal(v.what)
+// ask has the child make a request, of the first n logs.
+func (v *converter) ask(logs []*os.File) (r *push.Request, n int, err error) {
+	what := v.what
+	what.Logs = len(logs)
+	text, err := json.Marshal(what)
 	if err != nil {
-		return nil, err
+		return nil, 0, err
 	}
-	if err := errors.Join(v.child.Send(0, text), v.child.SendFiles(log)); err != nil {
-		return nil, err
+	if err := errors.Join(v.child.Send(0, text), v.child.SendFiles(logs...)); err != nil {
+		return nil, 0, err
 	}
 	if _, text, err = v.child.Receive(maxHead); err != nil {
-		return nil, err
+		return nil, 0, err
 	}
 	var head requestHead
 	if err := json.Unmarshal(text, &head); err != nil {
-		return nil, err
+		return nil, 0, err
 	}
 	_, body, err := v.child.Receive(maxBody)
 	switch {
 	case err != nil:
-		return nil, err
+		return nil, 0, err
 	case head.Problem != "":
-		return nil, errors.New(head.Problem)
+		return nil, 0, errors.New(head.Problem)
+	case head.Logs < 1 || head.Logs > len(logs):
+		return nil, 0, fmt.Errorf("the request is of %d logs", head.Logs)
 	case head.Nothing:
-		return nil, nil
+		return nil, head.Logs, nil
 	}
 	// What the child says is not trusted: it may not choose another place of the engine.
 	e, err := push.ByName(v.what.Engine)
 	if err == nil && head.Path != e.Path {
 		err = fmt.Errorf("the request is for %q", head.Path)
 	}
-	return &push.Request{Path: head.Path, ContentType: head.ContentType, Body: body}, err
+	return &push.Request{Path: head.Path, ContentType: head.ContentType, Body: body}, head.Logs, err
 }
 
 // sender sends closed pieces to engines, each by a queue of its own.
@@ -248,12 +322,13 @@ func newSender(c *config.Daemon, stateDir string) (*sender, error) {
 			return nil, fmt.Errorf("daemon.push[%d]: %w", i, err)
 		}
 		t.Transport = transmitter
-		by := &converter{what: conversion{e.Name, to.Arguments}}
+		by := &converter{what: conversion{Engine: e.Name, Arguments: to.Arguments}}
 		q, err := push.NewQueue(t, push.Options{
-			Spill:  filepath.Join(stateDir, fmt.Sprintf("push-%d-%s.json", i, e.Name)),
-			Report: func(text string) { say("%s", text) },
-			Request: func(ctx context.Context, path string, _ push.Engine) (*push.Request, error) {
-				return by.request(ctx, path)
+			Spill:    filepath.Join(stateDir, fmt.Sprintf("push-%d-%s.json", i, e.Name)),
+			Report:   func(text string) { say("%s", text) },
+			Together: maxTogether,
+			Request: func(ctx context.Context, paths []string, _ push.Engine) (*push.Request, int, error) {
+				return by.request(ctx, paths)
 			},
 		})
 		if err != nil {
@@ -274,10 +349,10 @@ func (s *sender) start() {
 	}
 }
 
-// add queues a closed piece.
-func (s *sender) add(path string) {
+// add queues pieces that were closed together.
+func (s *sender) add(paths ...string) {
 	for _, q := range s.queues {
-		q.Add(path)
+		q.Add(paths...)
 	}
 }
 

@@ -143,19 +143,25 @@ func ofOTLP(t *testing.T, raw []byte) map[string]*received {
 		t.Fatal(err)
 	}
 	d, of := data.Dictionary, make(map[string]*received)
-	for _, p := range data.ResourceProfiles[0].ScopeProfiles[0].Profiles {
-		r := &received{unit: d.StringTable[p.SampleType.UnitStrindex]}
-		of[d.StringTable[p.SampleType.TypeStrindex]] = r
-		for _, s := range p.Samples {
-			var locations [][]string
-			for _, l := range d.StackTable[s.StackIndex].LocationIndices {
-				var functions []string
-				for _, line := range d.LocationTable[l].Lines {
-					functions = append(functions, d.StringTable[d.FunctionTable[line.FunctionIndex].NameStrindex])
-				}
-				locations = append(locations, functions)
+	for _, resource := range data.ResourceProfiles { // of a log each
+		for _, p := range resource.ScopeProfiles[0].Profiles {
+			event := d.StringTable[p.SampleType.TypeStrindex]
+			r := of[event]
+			if r == nil {
+				r = &received{unit: d.StringTable[p.SampleType.UnitStrindex]}
+				of[event] = r
 			}
-			r.add(s.Values[0], locations)
+			for _, s := range p.Samples {
+				var locations [][]string
+				for _, l := range d.StackTable[s.StackIndex].LocationIndices {
+					var functions []string
+					for _, line := range d.LocationTable[l].Lines {
+						functions = append(functions, d.StringTable[d.FunctionTable[line.FunctionIndex].NameStrindex])
+					}
+					locations = append(locations, functions)
+				}
+				r.add(s.Values[0], locations)
+			}
 		}
 	}
 	return of

@@ -60,7 +60,7 @@ func child(role Role) error {
 	if err := c.Send(saidReady, b); err != nil {
 		return err
 	}
-	files, err := c.receiveFiles(s.Files)
+	files, err := c.ReceiveFiles(s.Files)
 	if err != nil {
 		return err
 	}

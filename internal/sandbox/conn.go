@@ -100,8 +100,8 @@ func (c *Conn) SendFiles(files ...*os.File) error {
 	return nil
 }
 
-// receiveFiles waits for n descriptors.
-func (c *Conn) receiveFiles(n int) ([]*os.File, error) {
+// ReceiveFiles waits for n descriptors.
+func (c *Conn) ReceiveFiles(n int) ([]*os.File, error) {
 	var files []*os.File
 	for len(files) < n {
 		var one [1]byte
@@ -136,7 +136,7 @@ func (c *Conn) receiveFiles(n int) ([]*os.File, error) {
 
 // ReceiveFile waits for one descriptor.
 func (c *Conn) ReceiveFile() (*os.File, error) {
-	files, err := c.receiveFiles(1)
+	files, err := c.ReceiveFiles(1)
 	if err != nil {
 		return nil, err
 	}

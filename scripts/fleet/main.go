@@ -85,7 +85,7 @@ func prepare(dir string) (all []*push.Request, samples uint64, err error) {
 		for _, p := range b.Profiles {
 			samples += uint64(len(p.Sample))
 		}
-		r, err := push.OTLP.Request(b)
+		r, err := push.OTLP.Request([]*push.Batch{b})
 		if err != nil {
 			return nil, 0, err
 		}
@@ -135,8 +135,8 @@ func send(o *options, requests []*push.Request) error {
 	begun := time.Now()
 	for range o.agents {
 		q, err := push.NewQueue(&push.Target{Engine: push.OTLP, URL: "http://" + c.Address, Transport: wire}, push.Options{
-			Request: func(context.Context, string, push.Engine) (*push.Request, error) {
-				return requests[rand.IntN(len(requests))], nil
+			Request: func(context.Context, []string, push.Engine) (*push.Request, int, error) {
+				return requests[rand.IntN(len(requests))], 1, nil
 			},
 		})
 		if err != nil {
@@ -218,7 +218,7 @@ func stored(o *options, requests []*push.Request, samples uint64) error {
 		if err != nil {
 			return err
 		}
-		r, err := push.OTLP.Request(b)
+		r, err := push.OTLP.Request([]*push.Batch{b})
 		if err != nil {
 			return err
 		}
