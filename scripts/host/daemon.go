@@ -23,6 +23,7 @@ type profiler struct {
 	dir     string
 	socket  string
 	metrics string
+	begun   time.Time
 	ended   chan error
 }
 
@@ -52,6 +53,7 @@ func startDaemon(o *options, dir, engine string) (*profiler, error) {
 	argv := g.enter([]string{o.ccagent, "daemon", "--config", config, "--state-dir", d.dir, "--socket", d.socket})
 	d.cmd = exec.Command(argv[0], argv[1:]...)
 	d.cmd.Stderr, d.cmd.SysProcAttr = os.Stderr, &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
+	d.begun = time.Now()
 	if err := d.cmd.Start(); err != nil {
 		return nil, err
 	}

@@ -84,8 +84,7 @@ func measureHost(o *options, duration time.Duration) (err error) {
 		return err
 	}
 	var held int64
-	var steady, after time.Duration
-	var minute time.Time
+	var readings []reading
 	for next := begun.Add(probeEvery); time.Since(begun) < duration; time.Sleep(time.Second) {
 		if err := p.check(); err != nil {
 			return err
@@ -93,13 +92,11 @@ func measureHost(o *options, duration time.Duration) (err error) {
 		if now, err := d.group.held(); err == nil {
 			held = max(held, now)
 		}
-		// The first pieces of all builds are closed within two minutes.
-		if minute.IsZero() && time.Since(begun) > min(2*time.Minute, duration/2) {
-			minute = time.Now()
-			if after, err = d.group.cpu(); err != nil {
-				return err
-			}
+		used, err := d.group.cpu()
+		if err != nil {
+			return err
 		}
+		readings = append(readings, reading{time.Since(d.begun), used})
 		if time.Now().After(next) {
 			next = next.Add(probeEvery)
 			pid, at, err := probe(p)
@@ -113,7 +110,6 @@ func measureHost(o *options, duration time.Duration) (err error) {
 	if err != nil {
 		return err
 	}
-	steady = total - after
 	if now, err := busyTime(); err == nil {
 		busy = now - busy
 	}
@@ -147,7 +143,11 @@ func measureHost(o *options, duration time.Duration) (err error) {
 	ofHost := func(cpu, of time.Duration) float64 { return 100 * cpu.Seconds() / of.Seconds() / cpus }
 	fmt.Printf("| %d processes, %v | |\n|---|---|\n", o.processes, wall.Round(time.Second))
 	printLine("the host's CPUs are busy", "%.0f %%", ofHost(busy, wall))
-	printLine("the daemon with its children", "%.2f %% of the host's CPU time; %.2f %% after the first pieces; %.1f s until it had started", ofHost(total-started, wall), ofHost(steady, time.Since(minute)), started.Seconds())
+	printLine("the daemon with its children", "%.2f %% of the host's CPU time; %.1f s until it had started", ofHost(total-started, wall), started.Seconds())
+	if minutes, each, quiet, ok := steady(readings); ok {
+		printLine(fmt.Sprintf("the same after the first pieces, in %d minutes with a set of pieces each", minutes),
+			"%.2f %%, %.1f ms a second; %.1f where no pieces are closed, and %.0f ms for a set", ofHost(each, time.Minute), each.Seconds()/60*1e3, quiet*1e3, (each.Seconds()-60*quiet)*1e3)
+	}
 	printLine("sampling, in the kernel, as it reports", "%.2f %% of the time of the processes (BPF %.2f, interrupts %.2f, probes %.2f)", 100*(inBPF+interrupts+inProbes)/profiled, 100*inBPF/profiled, 100*interrupts/profiled, 100*inProbes/profiled)
 	printLine("memory, peak", "%.0f MB with the cache of files, %.0f MB without; the daemon's own %.0f MB resident", float64(peak)/1e6, float64(held)/1e6, float64(s.RSS)/1e6)
 	printLine("logs", "%d pieces, %.0f kB a process-hour", pieces, float64(bytes)/1e3/(wall.Hours()*float64(o.processes)))
@@ -167,6 +167,46 @@ func measureHost(o *options, duration time.Duration) (err error) {
 		printLine("sent to "+e.Name, "%d pieces, %d wait, %v dropped, %.0f kB a process-hour before compression", e.Sent, e.Waiting, e.Dropped, float64(e.Bytes)/1e3/(wall.Hours()*float64(o.processes)))
 	}
 	return nil
+}
+
+// reading is the CPU time that the daemon and its children have used by a time since its start.
+type reading struct {
+	at, cpu time.Duration
+}
+
+// steady is what the daemon uses once the first pieces of all builds are closed, which takes two minutes: in a minute that begins between two
+// sets of pieces, on average, and as a part of a CPU in the half of a minute in which none are closed. They are closed each minute
+// since it started, and sent within half of one.
+func steady(readings []reading) (minutes int, each time.Duration, quiet float64, ok bool) {
+	const first = 2*time.Minute + 30*time.Second
+	by := func(at time.Duration) (time.Duration, bool) {
+		i := slices.IndexFunc(readings, func(r reading) bool { return r.at >= at })
+		if i < 1 {
+			return 0, false
+		}
+		a, b := readings[i-1], readings[i]
+		return a.cpu + time.Duration(float64(b.cpu-a.cpu)*float64(at-a.at)/float64(b.at-a.at)), true
+	}
+	from, ok := by(first)
+	if !ok {
+		return 0, 0, 0, false
+	}
+	for at := first + time.Minute; ; at += time.Minute {
+		to, known := by(at)
+		if !known {
+			break
+		}
+		const still = 28 * time.Second // before the minute's pieces are closed
+		before, _ := by(at - time.Minute)
+		after, _ := by(at - time.Minute + still)
+		minutes++
+		each = to - from
+		quiet += (after - before).Seconds() / still.Seconds()
+	}
+	if minutes == 0 {
+		return 0, 0, 0, false
+	}
+	return minutes, each / time.Duration(minutes), quiet / float64(minutes), true
 }
 
 // probe runs a program of some 0.2 s of CPU time.
@@ -245,7 +285,7 @@ func cutPID(path string) (pid int, rest string, ok bool) {
 	return 0, "", false
 }
 
-// arrivals returns how long after the last event of a piece its request was at the collector, of processes that go on and of those that
+// arrivals returns how long after the last event of a piece the request with it was at the collector, of processes that go on and of those that
 // probe has started, which have ended.
 func arrivals(received string) (lasting, ended []time.Duration, err error) {
 	files, err := filepath.Glob(filepath.Join(received, "*.pb"))
@@ -265,16 +305,17 @@ func arrivals(received string) (lasting, ended []time.Duration, err error) {
 		if err := proto.Unmarshal(text, &data); err != nil {
 			return nil, nil, err
 		}
-		of := data.ResourceProfiles[0]
-		p := of.ScopeProfiles[0].Profiles[0]
-		took := info.ModTime().Sub(time.Unix(0, int64(p.TimeUnixNano+p.DurationNano)))
-		if slices.ContainsFunc(of.Resource.Attributes, func(a *common.KeyValue) bool {
-			table := data.Dictionary.StringTable
-			return table[a.KeyStrindex] == "service.name" && table[a.Value.GetStringValueStrindex()] == probeService
-		}) {
-			ended = append(ended, took)
-		} else {
-			lasting = append(lasting, took)
+		for _, of := range data.ResourceProfiles {
+			p := of.ScopeProfiles[0].Profiles[0]
+			took := info.ModTime().Sub(time.Unix(0, int64(p.TimeUnixNano+p.DurationNano)))
+			if slices.ContainsFunc(of.Resource.Attributes, func(a *common.KeyValue) bool {
+				table := data.Dictionary.StringTable
+				return table[a.KeyStrindex] == "service.name" && table[a.Value.GetStringValueStrindex()] == probeService
+			}) {
+				ended = append(ended, took)
+			} else {
+				lasting = append(lasting, took)
+			}
 		}
 	}
 	return lasting, ended, nil
