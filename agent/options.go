@@ -80,5 +80,6 @@ type Options struct {
 type (
 	Summary      = source.Summary
 	EventSummary = source.EventSummary
+	Unwatched    = source.Unwatched
 	RateChange   = source.RateChange
 )

@@ -45,7 +45,8 @@ const (
 	// RecordAllocated is sent when a process ends. SampleHeader.Total is what it has
 	// allocated, in words.
 	RecordAllocated = uint8(samplerRecordTypeRECORD_ALLOCATED)
-	// RecordWait is a sample of a thread that goes to sleep. RecordWake is sent when it runs
+	// RecordWait is a sample of a thread that goes to sleep. SampleHeader.Total is its CPU time, Period the time of its waits since the last one
+	// that was sent, in ns. RecordWake is sent when it runs
 	// again; SampleHeader.Period is the time that it slept, in ns.
 	RecordWait = uint8(samplerRecordTypeRECORD_WAIT)
 	RecordWake = uint8(samplerRecordTypeRECORD_WAKE)
@@ -216,6 +217,36 @@ func (s *Sampler) Asleep() (map[uint32]bool, error) {
 		return nil, fmt.Errorf("read which threads wait: %w", err)
 	}
 	return asleep, nil
+}
+
+// Unsent are waits of a thread that were seen, but whose stacks were not sent, ns.
+type Unsent struct {
+	PID, TID uint32
+	Ns       uint64
+}
+
+// TakeUnsent returns the waits whose stacks were not sent, and forgets them. The program of SwitchProgram is not attached meanwhile.
+func (s *Sampler) TakeUnsent() (all []Unsent, err error) {
+	var task uint32
+	var wait samplerWait
+	changed := map[uint32]samplerWait{}
+	waits := s.maps.Waits.Iterate()
+	for waits.Next(&task, &wait) {
+		if wait.Unsent > 0 {
+			all = append(all, Unsent{wait.Pid, wait.Tid, wait.Unsent})
+			wait.Unsent = 0
+			changed[task] = wait
+		}
+	}
+	if err := waits.Err(); err != nil {
+		return nil, fmt.Errorf("read waits without stacks: %w", err)
+	}
+	for task, wait := range changed {
+		if err := s.maps.Waits.Put(task, wait); err != nil {
+			return nil, fmt.Errorf("forget waits without stacks: %w", err)
+		}
+	}
+	return all, nil
 }
 
 // ShutdownProgram loads the program that reads ticky counters when a run-time system shuts

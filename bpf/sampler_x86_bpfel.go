@@ -377,7 +377,9 @@ type samplerUnwindRule struct {
 type samplerWait struct {
 	_       structs.HostLayout
 	Since   uint64
-	Carry   uint64
+	Ran     uint64
+	Unsent  uint64
+	SentIn  uint64
 	Pid     uint32
 	Tid     uint32
 	Sent    uint32

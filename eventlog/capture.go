@@ -455,4 +455,7 @@ type Sampling struct {
 	// them, and the samples at ticks that are left out.
 	TickHz, EventHz uint32
 	Aside           uint64
+	// For waits: for how long threads that are known to wait in calls were off the CPU, without having been preempted, where that was not
+	// looked at: between these two. The samples of StateUnwatched stand for it.
+	UnwatchedLeastNs, UnwatchedMostNs uint64
 }

@@ -363,4 +363,6 @@ func (e *Sampling) layout(c *codec) {
 	c.v32(&e.TickHz)
 	c.v32(&e.EventHz)
 	c.v64(&e.Aside)
+	c.v64(&e.UnwatchedLeastNs)
+	c.v64(&e.UnwatchedMostNs)
 }

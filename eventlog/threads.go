@@ -36,12 +36,13 @@ const (
 	StateFinished  // has run to its end, and is not yet collected
 	StateDied      // likewise, of an exception
 	StateUnknown   // why it waits is none of what is known of this release
+	StateUnwatched // of samples of waits: the OS thread was off the CPU, and where was not looked at
 	threadStates
 )
 
 var threadStateNames = [threadStates]string{
 	"running", "runnable", "mvar", "mvar read", "black hole", "stm", "delay", "read", "write", "throwTo", "foreign call",
-	"migrating", "finished", "died", "unknown",
+	"migrating", "finished", "died", "unknown", "not watched",
 }
 
 // Waits reports whether a thread in the state waits for something: not for its turn.

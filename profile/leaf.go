@@ -17,6 +17,7 @@ var waitElements = map[eventlog.ThreadState]string{
 	eventlog.StateMVar: "(MVar)", eventlog.StateMVarRead: "(MVar read)", eventlog.StateBlackHole: "(black hole)",
 	eventlog.StateSTM: "(STM)", eventlog.StateDelay: "(delay)", eventlog.StateRead: "(read)", eventlog.StateWrite: "(write)",
 	eventlog.StateThrowTo: "(throwTo)", eventlog.StateForeign: "(foreign call)", eventlog.StateUnknown: "(other wait)",
+	eventlog.StateUnwatched: "(not watched)",
 }
 
 // endElements are the names of the elements of attempts to run a transaction.
@@ -50,7 +51,7 @@ func leafElement(pl columns.Place) string {
 	if end := pl.Addr &^ columns.Ended; pl.Addr != end && end < uint64(eventlog.TransactionEnds) {
 		return endElements[eventlog.TransactionEnd(end)]
 	}
-	if pl.Addr < uint64(eventlog.StateUnknown) {
+	if pl.Addr <= uint64(eventlog.StateUnwatched) {
 		if name := waitElements[eventlog.ThreadState(pl.Addr)]; name != "" {
 			return name
 		}

@@ -1,6 +1,9 @@
 // Package offcpu samples waits, in ns: when a thread has waited, the stack with which it
 // began to, and for how long it was off the CPU. A capability's OS thread that has nothing to
 // run is idle, not waiting.
+//
+// Switches of threads are traced in windows where tracing them all would cost more than the budget (watch.go). What was not watched is
+// known for each thread, and has samples of its own; it is never divided among calls.
 package offcpu
 
 import (
@@ -10,6 +13,7 @@ import (
 	"slices"
 	"time"
 
+	"ccagent/agent/procfs"
 	"ccagent/agent/sink"
 	"ccagent/agent/source"
 	"ccagent/bpf"
@@ -55,12 +59,17 @@ type offCPU struct {
 	idleNs  uint64 // of threads without Haskell context, and of the RTS's own
 	taken   uint64 // samples
 	missed  uint64 // waits that are not known, though their stack was sent
+	watch   watch
 }
 
 // wait is the wait of one kernel thread.
 type wait struct {
 	sample perf.Sample
 	idle   bool
+	ran    uint64 // CPU time of the thread when it began, ns
+	// unsure is set if switches were not traced for a while since. The thread was still in it at until, ns, if that is not 0.
+	unsure bool
+	until  uint64
 }
 
 // maxWaits bounds the threads whose waits are followed at a time.
@@ -70,7 +79,8 @@ func open(h *source.Host, asked []*source.Event, _ source.Need) source.Source {
 	if len(asked) == 0 {
 		return nil
 	}
-	return &offCPU{host: h, event: asked[0], waiting: map[uint32]*wait{}}
+	h.Budget.NeedWaits()
+	return &offCPU{host: h, event: asked[0], waiting: map[uint32]*wait{}, watch: watch{threads: map[uint32]*thread{}}}
 }
 
 // Load loads what runs where the kernel switches threads.
@@ -83,7 +93,12 @@ func (o *offCPU) Load() (err error) {
 func (o *offCPU) Receives() []uint8 { return []uint8{bpf.RecordWait, bpf.RecordWake} }
 
 // Start has the program run at every switch of threads.
-func (o *offCPU) Start() (err error) {
+func (o *offCPU) Start() error {
+	o.watch.bucket, o.watch.time, o.watch.target = o.host.Budget.Waits(), perf.Monotonic(), o.host.TargetCPU()
+	return o.attach()
+}
+
+func (o *offCPU) attach() (err error) {
 	if o.link, err = link.AttachTracing(link.TracingOptions{Program: o.program}); err != nil {
 		return fmt.Errorf("attach to switches of threads: %w; the kernel has to have BTF and tracing (CONFIG_FPROBE or CONFIG_FTRACE)", err)
 	}
@@ -93,8 +108,7 @@ func (o *offCPU) Start() (err error) {
 // Consume takes the beginning or the end of a wait.
 func (o *offCPU) Consume(r *perf.Sample) error {
 	if r.Record == bpf.RecordWait {
-		o.begins(r)
-		return nil
+		return o.begins(r)
 	}
 	return o.write(o.ends(r.Tid, r.Time, r.Period))
 }
@@ -114,18 +128,32 @@ func (o *offCPU) write(r *perf.Sample) error {
 }
 
 // begins keeps the stack of a thread that stops running.
-func (o *offCPU) begins(s *perf.Sample) {
-	if o.waiting[s.Tid] != nil {
+func (o *offCPU) begins(s *perf.Sample) error {
+	t := o.thread(s.Pid, s.Tid)
+	t.unsent(s.Period)
+	if w := o.waiting[s.Tid]; w != nil && w.unsure {
+		if err := o.leave(t, s.Tid, w); err != nil {
+			return err
+		}
+	} else if w != nil {
 		o.missed++ // the record of its end was lost
 	} else if len(o.waiting) >= maxWaits {
 		o.missed += uint64(len(o.waiting))
 		clear(o.waiting)
 	}
 	stop := eventlog.StopReason(s.Stop)
-	w := &wait{sample: *s}
+	if t.blind != nil && s.Time >= t.blind.time {
+		n := now{time: s.Time, ran: s.Total}
+		_, n.delayed, n.known = procfs.ThreadTimes(int(s.Pid), int(s.Tid)) // since then it may have waited for more: it is less that is known
+		t.pass(n)
+		t.blind = nil
+	}
+	w := &wait{sample: *s, ran: s.Total}
+	w.sample.Period, w.sample.Total = 0, 0
 	w.idle = stop == eventlog.StopNoHaskell || stop == eventlog.StopNoUserContext
 	w.sample.Frames = slices.Clone(s.Frames)
 	o.waiting[s.Tid] = w
+	return nil
 }
 
 // ends returns the sample of a wait of so many ns that has ended; nil if the thread was idle, or
@@ -136,21 +164,33 @@ func (o *offCPU) ends(tid uint32, at, ns uint64) *perf.Sample {
 		return nil
 	}
 	delete(o.waiting, tid)
-	// Threads are given their labels when they run already.
-	im := o.host.Processes.Images[w.sample.Pid]
-	if w.idle || im != nil && source.IOManager(im.Log.LabelOf(w.sample.Pid, w.sample.Tso)) {
+	if o.idle(w) {
 		o.idleNs += ns
 		return nil
 	}
+	o.thread(w.sample.Pid, tid).calls = true
 	w.sample.Time, w.sample.Period = at, ns
 	return &w.sample
+}
+
+// idle reports whether a wait is none in a call. Threads are given their labels when they run already; labels go with their process.
+func (o *offCPU) idle(w *wait) bool {
+	im := o.host.Processes.Images[w.sample.Pid]
+	w.idle = w.idle || im != nil && source.IOManager(im.Log.LabelOf(w.sample.Pid, w.sample.Tso))
+	return w.idle
 }
 
 // Finish writes the waits that have not ended when the capture does. A thread that the kernel says
 // is not waiting has ended its wait, but the record of it was lost.
 func (o *offCPU) Finish(at uint64) error {
-	if len(o.waiting) == 0 {
+	if len(o.waiting) == 0 && len(o.watch.threads) == 0 {
 		return nil
+	}
+	if err := o.takeUnsent(); err != nil {
+		return err
+	}
+	if err := o.look(); err != nil {
+		return err
 	}
 	asleep, err := o.host.Walker.Asleep()
 	if err != nil {
@@ -161,7 +201,7 @@ func (o *offCPU) Finish(at uint64) error {
 		if o.host.Processes.Exited(w.sample.Pid) || at <= w.sample.Time {
 			continue
 		}
-		if !asleep[tid] {
+		if !asleep[tid] && !w.unsure {
 			o.missed++
 			continue
 		}
@@ -169,7 +209,13 @@ func (o *offCPU) Finish(at uint64) error {
 			return err
 		}
 	}
-	return nil
+	if err := o.writeAllUnwatched(at); err != nil {
+		return err
+	}
+	for _, t := range o.watch.threads {
+		o.watch.lost += t.time.weight // those that wait in calls have nothing left
+	}
+	return o.describe()
 }
 
 // switchNs is what a wait costs besides, where it begins and ends: the calls of the program and
@@ -188,8 +234,19 @@ func (o *offCPU) Cost() (c source.Cost, err error) {
 	return c, err
 }
 
-// Account writes what was lost.
+// Account writes what was lost, and what was not watched.
 func (o *offCPU) Account() error {
+	if o.watch.paused || o.blind() {
+		if err := o.look(); err != nil {
+			return err
+		}
+	}
+	if err := o.writeAllUnwatched(perf.Monotonic()); err != nil {
+		return err
+	}
+	if err := o.describe(); err != nil {
+		return err
+	}
 	if err := o.host.Lost(o.event); err != nil {
 		return err
 	}
@@ -198,6 +255,14 @@ func (o *offCPU) Account() error {
 
 // Stop ends the tracing of switches.
 func (o *offCPU) Stop() error {
+	if o.watch.paused {
+		o.watch.outNs += perf.Monotonic() - o.watch.outAt
+	}
+	o.watch.bucket = nil
+	return o.detach()
+}
+
+func (o *offCPU) detach() error {
 	if o.link == nil {
 		return nil
 	}
@@ -206,15 +271,12 @@ func (o *offCPU) Stop() error {
 	return err
 }
 
-// Report adds the time of idle threads to the summary, and what looking at waits took if that is more than was allowed.
+// Report adds the time of idle threads to the summary, and what was not watched.
 func (o *offCPU) Report(sum *source.Summary) {
 	e := &sum.Events[o.event.Def.Index]
-	if asked := o.host.Budget.Asked; asked > 0 {
-		if c, err := o.Cost(); err == nil && float64(c.Samples.Ns) > asked*float64(o.host.TargetCPU()) {
-			e.Unbounded = time.Duration(c.Samples.Ns)
-		}
-	}
+	w := &o.watch
 	e.Idle = time.Duration(o.idleNs)
+	e.Unwatched = source.Unwatched{Out: time.Duration(w.outNs), Least: time.Duration(w.least), Most: time.Duration(w.most), Idle: time.Duration(w.lost)}
 	e.WhyNone = "no thread waited in a call from Haskell code; what else waited was idle"
 }
 

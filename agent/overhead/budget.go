@@ -21,6 +21,10 @@ const (
 	// SearchPart is that of probes at choices of functional-logic programs, likewise.
 	SearchPart = 0.2
 	RTSPart    = 0.1
+	// WaitsPart is that of waits, if they are asked for, likewise. Alone they have all.
+	WaitsPart = 0.2
+	// leastEvents is what sampled events have in any case.
+	leastEvents = 0.1
 	// HeapPart is that of censuses of the heap, if they are asked for; the others divide the rest.
 	HeapPart = 0.3
 )
@@ -44,6 +48,8 @@ type Budget struct {
 	stm   bool // transactions are measured
 	// search is set if choices of functional-logic programs are counted.
 	search bool
+	waits  bool    // waits are looked at
+	given  float64 // the parts that others than waits have
 	all    *shared // what all measuring but censuses of the heap may cost; nil until a bucket is asked for
 	// alloc and rts hold what processes leave of their parts of this budget for others, where each has a budget of its own; nil
 	// without a limit.
@@ -151,6 +157,11 @@ func (b *Budget) Sampling() *Sampling {
 	if b.search {
 		part -= SearchPart
 	}
+	if b.waits {
+		part -= WaitsPart
+	}
+	part = max(part, leastEvents)
+	b.given += part
 	s := newSampling(b.part(part))
 	s.bucket.excess, s.bucket.charged = &b.spare, b.whole()
 	return s
@@ -165,6 +176,7 @@ const allocLoan = 4e6
 
 // Alloc is the bucket of allocation probes; it fills with the target's CPU time.
 func (b *Budget) Alloc() *Bucket {
+	b.given += AllocPart
 	bucket := b.leaving(b.allocTerms())
 	if of := b.within; of != nil {
 		t := of.allocTerms()
@@ -181,6 +193,7 @@ func (b *Budget) allocTerms() Terms {
 // Nursery is the bucket of what is allocated by closure; it fills with the target's CPU time. A
 // capture's start may take more, so that a short one has some blocks; that is paid back.
 func (b *Budget) Nursery() *Bucket {
+	b.given += NurseryPart
 	rate := b.part(NurseryPart)
 	return b.leaving(Terms{Rate: rate, Depth: rate * burst, Loan: rate * settled / 4, Term: settled})
 }
@@ -190,6 +203,7 @@ func (b *Budget) Nursery() *Bucket {
 // capture of a second or two, which a loan would exceed the budget of.
 func (b *Budget) STM() *Bucket {
 	b.stm = true
+	b.given += STMPart
 	rate := b.part(STMPart)
 	return b.leaving(Terms{Rate: rate, Depth: rate * burst, Level: rate * burst / 4})
 }
@@ -198,8 +212,21 @@ func (b *Budget) STM() *Bucket {
 // Sampling.
 func (b *Budget) Search() *Bucket {
 	b.search = true
+	b.given += SearchPart
 	rate := b.part(SearchPart)
 	return b.leaving(Terms{Rate: rate, Depth: rate * burst, Level: rate * burst / 4, Loan: allocLoan * b.Asked / Default, Term: settled})
+}
+
+// NeedWaits keeps a part of the budget for waits. It is called before Sampling.
+func (b *Budget) NeedWaits() { b.waits = true }
+
+// waitsLoan is what looking at waits may cost ahead of its budget, at the default one: a short capture has some.
+const waitsLoan = 4e6
+
+// Waits is the bucket of waits, which is asked for after all others: what these have no use for is its own. It fills with the target's CPU time.
+func (b *Budget) Waits() *Bucket {
+	rate := b.part(max(1-b.given, WaitsPart))
+	return NewBucket(Terms{Rate: rate, Depth: rate * burst, Loan: waitsLoan * b.Asked / Default, Term: settled})
 }
 
 // ownRTSPart is RTSPart where each process has a budget of its own: neither nurseries nor, as a
@@ -214,6 +241,7 @@ const rtsBurst = 4e6
 // the process. That of a capture saves up without end, that of one process of many does not.
 // A burst's cost is made up for from what the other kinds of measuring leave.
 func (b *Budget) RTS() *Bucket {
+	b.given += RTSPart
 	depth := math.Inf(1)
 	if b.within != nil {
 		depth = b.rtsDepth()

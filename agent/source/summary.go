@@ -19,12 +19,15 @@ type EventSummary struct {
 	// Idle is for how long OS threads waited without Haskell code that had called, where
 	// waits are sampled.
 	Idle time.Duration
-	// Unbounded is what measuring the event took of the program's CPU time where that is more than --max-overhead, which does
-	// not bound it; else 0.
-	Unbounded time.Duration
+	// Unwatched is what was not looked at of waits, to cost no more than --max-overhead.
+	Unwatched Unwatched
 	// WhyNone is why there may be no sample of the event, where that is particular to it.
 	WhyNone string
 }
+
+// Unwatched is for how long waits were not looked at, and for how long threads were off the CPU then: those that are known to wait in
+// calls, at least and at most, and others, which may have been idle.
+type Unwatched struct{ Out, Least, Most, Idle time.Duration }
 
 // RateChange is at what rate an event is sampled from a time in the log on, and
 // why.

@@ -13,7 +13,9 @@
 // wait is the state of a thread's wait.
 struct wait {
 	u64 since; // ns, 0 while it runs
-	u64 carry; // ns of waits whose stacks were not sent; added to the next that is
+	u64 ran;   // CPU time of the thread when it went to sleep, ns: it has not run since if that is the same
+	u64 unsent; // ns of waits whose stacks were not sent, since the last that was
+	u64 sent_in; // the interval in which a stack of the thread was sent last
 	u32 pid;
 	u32 tid;
 	u32 sent; // 1 if its stack was sent
@@ -39,49 +41,57 @@ struct {
 	__type(value, struct wait_rate);
 } wait_rates SEC(".maps");
 
-// Rate limit: a CPU walks at most WAIT_INTERVAL_STACKS stacks of waits per interval of 2^23
-// ns, which is about 1900 a second.
+// Rate limit: per interval of 2^23 ns a CPU walks WAIT_INTERVAL_STACKS stacks of waits, about 1900 a second, and beyond these one of each
+// thread, so that one which waits rarely is not left out since others wait often; WAIT_INTERVAL_MOST at the most.
 #define WAIT_INTERVAL_SHIFT 23
 #define WAIT_INTERVAL_STACKS 16
+#define WAIT_INTERVAL_MOST 64
 
-INLINE void end_wait(u32 task)
+// end_wait ends the wait of a thread that is to run. If it has run since the wait began, while switches were not traced, what lies
+// between is not known to be a wait.
+INLINE void end_wait(struct task_struct *next)
 {
+	u32 task = next->pid;
 	struct wait *wait = bpf_map_lookup_elem(&waits, &task);
 	if (!wait || !wait->since)
 		return;
 	u64 time = bpf_ktime_get_ns();
 	u64 off = time - wait->since;
 	wait->since = 0;
+	if (next->se.sum_exec_runtime != wait->ran)
+		return;
 	if (!wait->sent) {
-		wait->carry += off;
+		wait->unsent += off;
 		return;
 	}
 	struct sample_header h = {
-		.time = time, .period = off + wait->carry, .pid = wait->pid, .tid = wait->tid,
+		.time = time, .period = off, .pid = wait->pid, .tid = wait->tid,
 		.event = event_index, .capability = NO_CAPABILITY, .record = RECORD_WAKE,
 	};
 	wait->sent = 0;
-	if (!bpf_ringbuf_output(&samples, &h, sizeof(h), BPF_RB_NO_WAKEUP))
-		wait->carry = 0;
+	bpf_ringbuf_output(&samples, &h, sizeof(h), BPF_RB_NO_WAKEUP);
 }
 
-INLINE bool stack_is_wanted(u64 time)
+// stack_is_wanted decides whether the stack of a thread is sent whose last one was in an interval.
+INLINE bool stack_is_wanted(u64 interval, u64 last)
 {
 	u32 zero = 0;
 	struct wait_rate *r = bpf_map_lookup_elem(&wait_rates, &zero);
 	if (!r)
 		return false;
-	u64 interval = time >> WAIT_INTERVAL_SHIFT;
 	if (r->interval != interval) {
 		r->interval = interval;
 		r->sent = 0;
 	}
-	return ++r->sent <= WAIT_INTERVAL_STACKS;
+	if (r->sent >= WAIT_INTERVAL_STACKS && (r->sent >= WAIT_INTERVAL_MOST || last == interval))
+		return false;
+	r->sent++;
+	return true;
 }
 
-INLINE void begin_wait(u64 *ctx, u32 task)
+INLINE void begin_wait(u64 *ctx, struct task_struct *prev)
 {
-	u32 cpu = bpf_get_smp_processor_id(), walk = 2 * cpus + cpu;
+	u32 cpu = bpf_get_smp_processor_id(), walk = 2 * cpus + cpu, task = prev->pid;
 	struct walk *w = bpf_map_lookup_elem(&walks, &walk);
 	if (!w)
 		return;
@@ -89,22 +99,30 @@ INLINE void begin_wait(u64 *ctx, u32 task)
 	u32 pid = w->header.pid;
 	if (!FIND_REGIONS(pid))
 		return;
-	u64 since = bpf_ktime_get_ns();
-	bool send = stack_is_wanted(since);
+	u64 since = bpf_ktime_get_ns(), interval = since >> WAIT_INTERVAL_SHIFT, ran = prev->se.sum_exec_runtime, unsent = 0;
 	// A thread that has waited before has its place already, and nobody else changes it: two switches of a thread do not
 	// happen at once.
 	struct wait *wait = bpf_map_lookup_elem(&waits, &task);
-	if (wait && wait->pid == pid) {
+	bool known = wait && wait->pid == pid;
+	bool send = stack_is_wanted(interval, known ? wait->sent_in : 0);
+	if (known) {
 		wait->since = since;
+		wait->ran = ran;
 		wait->sent = send;
+		if (send) {
+			unsent = wait->unsent;
+			wait->unsent = 0;
+			wait->sent_in = interval;
+		}
 	} else {
-		struct wait fresh = {.since = since, .pid = pid, .tid = w->header.tid, .sent = send};
+		struct wait fresh = {.since = since, .ran = ran, .pid = pid, .tid = w->header.tid, .sent = send, .sent_in = send ? interval : 0};
 		bpf_map_update_elem(&waits, &task, &fresh, 0);
 	}
 	if (send) {
 		begin_sample(w, cpu);
 		w->stats.samples++;
-		w->header.period = 0;
+		w->header.period = unsent;
+		w->header.total = ran;
 		w->header.flags |= SAMPLE_IN_KERNEL;
 		w->header.record = RECORD_WAIT;
 		if (kernel_stacks)
@@ -127,8 +145,8 @@ int on_switch(u64 *ctx)
 {
 	struct task_struct *prev = (struct task_struct *)ctx[1], *next = (struct task_struct *)ctx[2];
 	bool preempted = ctx[0] & 1;
-	end_wait(next->pid);
+	end_wait(next);
 	if (!preempted && prev->__state & (TASK_INTERRUPTIBLE | TASK_UNINTERRUPTIBLE))
-		begin_wait(ctx, prev->pid);
+		begin_wait(ctx, prev);
 	return 0;
 }

@@ -82,7 +82,7 @@ enum record_type {
 	// The words that a process has allocated, in the header's total, when it ends. No
 	// frames.
 	RECORD_ALLOCATED,
-	// A sample of a thread that goes to sleep. It has no period.
+	// A sample of a thread that goes to sleep. The period is the time of its waits since the last one that was sent, the total its CPU time, ns.
 	RECORD_WAIT,
 	// The thread runs again; the period is the time that it slept. No frames.
 	RECORD_WAKE,

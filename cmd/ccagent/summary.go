@@ -79,11 +79,10 @@ func printSummary(w io.Writer, s *agent.Summary) {
 	line("%s", cost)
 	if s.TargetCPU > 0 {
 		line("%s", overheadLine(s))
-		for _, e := range s.Events {
-			if e.Unbounded > 0 {
-				line("%s took %.2f %% of it, since the program waits often; --max-overhead does not bound that. blocked, in its place, is bounded",
-					e.Granted, 100*e.Unbounded.Seconds()/s.TargetCPU.Seconds())
-			}
+	}
+	for _, e := range s.Events {
+		if u := e.Unwatched; u.Most > 0 || u.Out > 0 {
+			line("%s", unwatchedLine(e.Granted, u))
 		}
 	}
 	for _, p := range s.SymbolProblems {
@@ -97,6 +96,16 @@ func printSummary(w io.Writer, s *agent.Summary) {
 		return
 	}
 	line("%s (%s)", s.Log, bytesAmount(s.LogSize))
+}
+
+// unwatchedLine says what was not looked at of waits.
+func unwatchedLine(event string, u agent.Unwatched) string {
+	s := fmt.Sprintf("%s: not watched for %.2f s, to cost no more: threads that wait in calls were off the CPU for %.2f to %.2f s then, (not watched)",
+		event, u.Out.Seconds(), u.Least.Seconds(), u.Most.Seconds())
+	if u.Idle > 0 {
+		s += fmt.Sprintf("; others, which may have been idle, for %.2f s", u.Idle.Seconds())
+	}
+	return s
 }
 
 // notRecorded is the number of hits of probes that had no record: there were too many.

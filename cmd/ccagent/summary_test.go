@@ -36,14 +36,17 @@ func TestSummarySaysTransactionsOnce(t *testing.T) {
 	}
 }
 
-// An event that took more than --max-overhead, which does not bound it, is said to have.
-func TestSummarySaysWhatIsNotBounded(t *testing.T) {
-	for took, want := range map[time.Duration]int{0: 0, 300 * time.Millisecond: 1} {
+// What was not looked at of waits is said.
+func TestSummarySaysWhatIsNotWatched(t *testing.T) {
+	for out, want := range map[time.Duration]string{0: "", 3 * time.Second: "off-cpu: not watched for 3.00 s, to cost no more: threads that wait in calls were off the CPU for 1.00 to 2.00 s then, (not watched); others, which may have been idle, for 4.00 s"} {
 		var b strings.Builder
-		e := agent.EventSummary{Requested: "off-cpu", Granted: "off-cpu", Unit: "ns", Unbounded: took}
+		e := agent.EventSummary{Requested: "off-cpu", Granted: "off-cpu", Unit: "ns"}
+		if out > 0 {
+			e.Unwatched = agent.Unwatched{Out: out, Least: time.Second, Most: 2 * time.Second, Idle: 4 * time.Second}
+		}
 		printSummary(&b, &agent.Summary{Events: []agent.EventSummary{e}, TargetCPU: 4 * time.Second})
-		if got := b.String(); strings.Count(got, "off-cpu took 7.50 % of it") != want {
-			t.Errorf("of %v:\n%s", took, got)
+		if got := b.String(); !strings.Contains(got, want) || strings.Contains(got, "not watched") != (want != "") {
+			t.Errorf("%v:\n%s", out, got)
 		}
 	}
 }

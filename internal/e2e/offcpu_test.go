@@ -3,10 +3,12 @@ package e2e
 import (
 	"fmt"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
 
+	"ccagent/eventlog"
 	"ccagent/internal/testprog"
 )
 
@@ -58,4 +60,84 @@ func TestOffCPU(t *testing.T) {
 			}
 		})
 	}
+}
+
+// Threads that wait all the time cost no more than is allowed: switches are looked at in windows. For how long each thread was off the CPU is known all the
+// same, as the kernel counts its CPU time, and what was not looked at is given to no call.
+func TestOffCPUIsBounded(t *testing.T) {
+	threads := regexp.MustCompile(`(?m)^(ping|pong|rest) (\d+) wall (\d+) cpu (\d+) delay (\d+)$`)
+	for _, c := range []struct {
+		flags   []string
+		bounded bool
+	}{{nil, true}, {[]string{"--max-overhead", "0"}, false}} {
+		t.Run(fmt.Sprintf("bounded %v", c.bounded), func(t *testing.T) {
+			log, r := record(t, append([]string{"-e", "off-cpu"}, c.flags...), testprog.Build(t, "pipes", testprog.Options{Threaded: true}), "6000")
+			found := threads.FindAllStringSubmatch(r.stdout, -1)
+			if len(found) != 3 {
+				t.Fatalf("the program says %q", r.stdout)
+			}
+			off, unwatched := waitsOf(t, log)
+			for _, m := range found {
+				var n [4]float64 // thread id, and seconds of wall, CPU and delay
+				for i := range n {
+					n[i], _ = strconv.ParseFloat(m[2+i], 64)
+				}
+				// The kernel counts CPU time up to the last tick of a thread that runs.
+				const unsure = 100e6
+				got, most := off[uint32(n[0])], n[1]-n[2]
+				least := most - n[3]
+				t.Logf("%s: %.3f s, of them %.3f not watched; %.3f to %.3f", m[1], got/1e9, unwatched[uint32(n[0])]/1e9, least/1e9, most/1e9)
+				if got > most*1.02+unsure || got < least*0.98-unsure {
+					t.Errorf("%s was off the CPU for %.3f s, want %.3f to %.3f", m[1], got/1e9, least/1e9, most/1e9)
+				}
+				// A thread that waits rarely has its stack taken, however often others wait.
+				if !c.bounded && m[1] == "rest" && unwatched[uint32(n[0])] > 0.1*got+unsure {
+					t.Errorf("of %s %.3f s were not watched without a bound", m[1], unwatched[uint32(n[0])]/1e9)
+				}
+			}
+			if !c.bounded {
+				return
+			}
+			if cost, allowed := paid(t, log); cost > allowed {
+				t.Errorf("looking at waits took %.1f ms, and may take %.1f", cost/1e6, allowed/1e6)
+			}
+			var h struct{ Rows []hotRow }
+			view(t, &h, "hot", "--event", "off-cpu", log)
+			if !slices.ContainsFunc(h.Rows, func(r hotRow) bool { return r.Element == "(not watched)" && r.Inclusive > 0 }) || !strings.Contains(r.stderr, "not watched") {
+				t.Errorf("nothing says that waits were not watched:\n%s\n%v", r.stderr, h.Rows)
+			}
+		})
+	}
+}
+
+// paid is what measuring has cost a program, and what it may have, ns.
+func paid(t *testing.T, log string) (cost, allowed float64) {
+	eachRecord(t, log, func(r *eventlog.Record) {
+		if o, ok := r.Event.(*eventlog.Overhead); ok {
+			cost += float64(o.EventNs + o.AllocNs + o.InterruptNs)
+			allowed += float64(o.TargetNs) * float64(o.Asked) / 1e6
+		}
+	})
+	return cost, allowed + 25e6 // beforehand (docs/limits.md)
+}
+
+// waitsOf adds up the samples of waits by thread, and those of what was not watched.
+func waitsOf(t *testing.T, log string) (off, unwatched map[uint32]float64) {
+	t.Helper()
+	off, unwatched = map[uint32]float64{}, map[uint32]float64{}
+	leaves := map[uint32]bool{} // nodes of what was not watched
+	eachRecord(t, log, func(r *eventlog.Record) {
+		switch e := r.Event.(type) {
+		case *eventlog.Nodes:
+			for i, n := range e.Nodes {
+				leaves[e.First+uint32(i)] = n.Kind == eventlog.FrameWait && n.Addr == uint64(eventlog.StateUnwatched)
+			}
+		case *eventlog.Sample:
+			off[e.TID] += float64(e.Weight)
+			if leaves[e.Node] {
+				unwatched[e.TID] += float64(e.Weight)
+			}
+		}
+	})
+	return off, unwatched
 }

@@ -96,6 +96,8 @@ type eventJSON struct {
 	Categories []categoryJSON `json:"categories"`
 	// Sampling is how the event was sampled.
 	Sampling *samplingJSON `json:"sampling,omitempty"`
+	// NotWatched is for how long threads that wait were off the CPU where that was not looked at.
+	NotWatched *notWatchedJSON `json:"not_watched,omitempty"`
 }
 
 // categoryJSON is a category's share, with its 95 % interval, which is null in logs too large for it.
@@ -218,7 +220,7 @@ func infoOf(p *profile.Profile) infoJSON {
 		} else {
 			ev.Period = printer.Known(e.Rate)
 		}
-		ev.Sampling, ev.Categories = samplingJSONOf(e), categoriesOf(p, i)
+		ev.Sampling, ev.NotWatched, ev.Categories = samplingJSONOf(e), notWatchedOf(e), categoriesOf(p, i)
 		for _, r := range e.Rates {
 			ev.Rates = append(ev.Rates, rateJSON{float64(r.Time) / 1e9, r.Rate, printer.Known(r.InterruptNs), printer.Known(r.SampleNs)})
 		}

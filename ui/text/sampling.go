@@ -60,6 +60,20 @@ func samplingJSONOf(e *columns.Event) *samplingJSON {
 	return out
 }
 
+// notWatchedJSON is how long threads that wait were off the CPU without being looked at, without and with the time for which they were preempted.
+type notWatchedJSON struct {
+	Low  float64 `json:"low_seconds"`
+	High float64 `json:"high_seconds"`
+}
+
+func notWatchedOf(e *columns.Event) *notWatchedJSON {
+	s := &e.Sampling
+	if s.UnwatchedMostNs == 0 {
+		return nil
+	}
+	return &notWatchedJSON{float64(s.UnwatchedLeastNs) / 1e9, float64(s.UnwatchedMostNs) / 1e9}
+}
+
 // totalInterval is the 95 % interval of an event's sum of weights.
 func totalInterval(e *columns.Event) (low, high uint64) {
 	off := uint64(1.96 * float64(e.Sampling.TotalError))
@@ -69,6 +83,10 @@ func totalInterval(e *columns.Event) (low, high uint64) {
 // samplingOf describes how an event was sampled.
 func samplingOf(e *columns.Event) (lines []string) {
 	s := &e.Sampling
+	if s.UnwatchedMostNs > 0 {
+		lines = append(lines, "not watched, to cost no more: "+format.Duration(s.UnwatchedLeastNs)+" to "+format.Duration(s.UnwatchedMostNs)+
+			" off the CPU of threads that wait in calls; the row (not watched)")
+	}
 	cpus := format.Plural(uint64(s.CPUs), "CPU")
 	var how string
 	switch s.Method {
@@ -79,7 +97,7 @@ func samplingOf(e *columns.Event) (lines []string) {
 	case eventlog.MethodOnThreads:
 		how = "by an event on each thread"
 	default:
-		return nil
+		return lines
 	}
 	lines = append(lines, how)
 	if s.CPUNs > 0 {
