@@ -220,3 +220,21 @@ func TestShortCapturesKeepWithinTheBudget(t *testing.T) {
 		t.Errorf("censuses may cost %v, want a loan of their own", heap.Level())
 	}
 }
+
+// Waits have all of a budget that nothing else has, and a fifth of it beside the others, which together take no more than there is.
+func TestWaitsTakeWhatIsLeft(t *testing.T) {
+	alone := NewBudget(0.01)
+	alone.NeedWaits()
+	if rate := alone.Waits().Rate(); rate != 0.01 {
+		t.Errorf("alone %v", rate)
+	}
+	b := NewBudget(0.01)
+	b.NeedWaits()
+	sum := b.Alloc().Rate() + b.Nursery().Rate() + b.RTS().Rate() + b.RTS().Rate() + b.Sampling().bucket.Rate() + b.Waits().Rate()
+	if math.Abs(sum-0.01) > 1e-9 {
+		t.Errorf("all together %v", sum)
+	}
+	if !NewBudget(0).Waits().Unlimited() {
+		t.Error("no bound is one")
+	}
+}

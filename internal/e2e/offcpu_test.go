@@ -90,8 +90,8 @@ func TestOffCPUIsBounded(t *testing.T) {
 				if got > most*1.02+unsure || got < least*0.98-unsure {
 					t.Errorf("%s was off the CPU for %.3f s, want %.3f to %.3f", m[1], got/1e9, least/1e9, most/1e9)
 				}
-				// A thread that waits rarely has its stack taken, however often others wait.
-				if !c.bounded && m[1] == "rest" && unwatched[uint32(n[0])] > 0.1*got+unsure {
+				// Others take all stacks that a CPU may; this thread has those of its first wait in 8 ms besides. (The wait for its capability may be that.)
+				if !c.bounded && m[1] == "rest" && unwatched[uint32(n[0])] > 0.5*got {
 					t.Errorf("of %s %.3f s were not watched without a bound", m[1], unwatched[uint32(n[0])]/1e9)
 				}
 			}
