@@ -219,10 +219,11 @@ func (s *Sampler) Asleep() (map[uint32]bool, error) {
 	return asleep, nil
 }
 
-// Unsent are waits of a thread that were seen, but whose stacks were not sent, ns.
+// Unsent are waits of a thread that were seen, but whose stacks were not sent, ns. Since is when one began that had not ended, 0 if there is none, and
+// Ran the thread's CPU time then.
 type Unsent struct {
-	PID, TID uint32
-	Ns       uint64
+	PID, TID       uint32
+	Ns, Since, Ran uint64
 }
 
 // TakeUnsent returns the waits whose stacks were not sent, and forgets them. The program of SwitchProgram is not attached meanwhile.
@@ -232,8 +233,14 @@ func (s *Sampler) TakeUnsent() (all []Unsent, err error) {
 	changed := map[uint32]samplerWait{}
 	waits := s.maps.Waits.Iterate()
 	for waits.Next(&task, &wait) {
-		if wait.Unsent > 0 {
-			all = append(all, Unsent{wait.Pid, wait.Tid, wait.Unsent})
+		u := Unsent{PID: wait.Pid, TID: wait.Tid, Ns: wait.Unsent}
+		if wait.Sent == 0 {
+			u.Since, u.Ran = wait.Since, wait.Ran
+		}
+		if u.Ns > 0 || u.Since > 0 {
+			all = append(all, u)
+		}
+		if u.Ns > 0 {
 			wait.Unsent = 0
 			changed[task] = wait
 		}

@@ -171,11 +171,11 @@ func (o *offCPU) lookAt(pid, tid uint32, n now) error {
 		if err := o.leave(t, tid, wait); err != nil {
 			return err
 		}
-	case t.blind == nil && w.paused:
-		t.blind = &mark{n.time, n.ran, n.delayed, longestTick}
-		return nil
 	case fresh && w.outAt > 0: // it began while switches were not traced
 		t.time.most += n.time - min(w.outAt+n.ran, n.time)
+		t.blind = &mark{n.time, n.ran, n.delayed, longestTick}
+		return nil
+	case t.blind == nil && w.paused:
 		t.blind = &mark{n.time, n.ran, n.delayed, longestTick}
 		return nil
 	case t.blind == nil:
@@ -227,7 +227,11 @@ func (o *offCPU) resume() error {
 func (o *offCPU) takeUnsent() error {
 	unsent, err := o.host.Walker.TakeUnsent()
 	for _, u := range unsent {
-		o.thread(u.PID, u.TID).unsent(u.Ns)
+		t := o.thread(u.PID, u.TID)
+		t.unsent(u.Ns)
+		if t.blind == nil && u.Since > 0 {
+			t.blind = &mark{time: u.Since, ran: u.Ran}
+		}
 	}
 	return err
 }

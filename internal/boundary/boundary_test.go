@@ -78,7 +78,7 @@ var inside = map[string][]string{
 	"agent/duplicated": {"agent/process", "agent/rtsites", "agent/source"},
 	"agent/stm":        {"agent/overhead", "agent/process", "agent/procfs", "agent/source", "agent/rtsites", "agent/uprobe"},
 	"agent/search":     {"agent/overhead", "agent/process", "agent/source", "agent/uprobe"},
-	"agent/offcpu":     {"agent/overhead", "agent/process", "agent/sink", "agent/source"},
+	"agent/offcpu":     {"agent/overhead", "agent/process", "agent/procfs", "agent/sink", "agent/source"},
 	"agent/rtsevents":  {},
 	"agent/rts":        {"agent/overhead", "agent/process", "agent/procfs", "agent/sink", "agent/source", "agent/rtsites", "agent/rtsevents", "agent/uprobe"},
 	"agent/ticky":      {"agent/overhead", "agent/process", "agent/sink", "agent/source", "agent/uprobe"},
