@@ -145,7 +145,7 @@ func measureHost(o *options, duration time.Duration) (err error) {
 	printLine("the host's CPUs are busy", "%.0f %%", ofHost(busy, wall))
 	printLine("the daemon with its children", "%.2f %% of the host's CPU time; %.1f s until it had started", ofHost(total-started, wall), started.Seconds())
 	if minutes, each, quiet, ok := steady(readings); ok {
-		printLine(fmt.Sprintf("the same after the first pieces, in %d minutes with a set of pieces each", minutes),
+		printLine(fmt.Sprintf("the same after the first pieces, in minutes with a set of pieces each (%d)", minutes),
 			"%.2f %%, %.1f ms a second; %.1f where no pieces are closed, and %.0f ms for a set", ofHost(each, time.Minute), each.Seconds()/60*1e3, quiet*1e3, (each.Seconds()-60*quiet)*1e3)
 	}
 	printLine("sampling, in the kernel, as it reports", "%.2f %% of the time of the processes (BPF %.2f, interrupts %.2f, probes %.2f)", 100*(inBPF+interrupts+inProbes)/profiled, 100*inBPF/profiled, 100*interrupts/profiled, 100*inProbes/profiled)
