@@ -193,8 +193,9 @@ func takeMoving(ctx context.Context, log *sink.Sink, im *process.Image, o *HeapO
 			how.Hurry = !o.Graph
 			continue
 		case errors.Is(err, census.ErrNoCollection):
-			log.Warn(atRest)
-			c, err = r.AtRest(ctx, how)
+			if c, err = r.AtRest(ctx, how); err == nil {
+				log.Warn(atRest)
+			}
 		}
 		if errors.Is(err, census.ErrCollected) && o.Graph && o.MaxPause > 0 {
 			err = explainCollected(r, o, err)
