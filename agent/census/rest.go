@@ -30,7 +30,7 @@ func (frozenBusy) Error() string {
 
 func (frozenBusy) Is(target error) bool { return target == ErrBusy }
 
-// restTries is how often a program is stopped for a census at rest, lateTries how often besides that where not all of its threads stop in time, as on a
+// restTries is how often a program is stopped for a census at rest at the least, lateTries how often besides that where not all of its threads stop in time, as on a
 // busy machine, and restPause how long it runs between.
 const (
 	restTries = 60
@@ -42,12 +42,14 @@ const (
 // is alive or garbage. No collection may be under way, so it lets them go on and tries again if one
 // may be, or if one has moved what was to be copied beside the running program.
 func (r *Reader) AtRest(ctx context.Context, o Options) (*Census, error) {
-	return tried(ctx, func() (*Census, error) { return r.atRest(ctx, o) })
+	return tried(ctx, o.Wait, func() (*Census, error) { return r.atRest(ctx, o) })
 }
 
-// tried tries a census again and again while a collection keeps it from being taken.
-func tried(ctx context.Context, take func() (*Census, error)) (c *Census, err error) {
-	for tries, late := 0, 0; tries < restTries && late < lateTries; {
+// tried tries a census again and again while a collection keeps it from being taken, for a time or as often as there are tries, whichever is more: some
+// programs collect nearly all the time.
+func tried(ctx context.Context, wait time.Duration, take func() (*Census, error)) (c *Census, err error) {
+	until := time.Now().Add(wait)
+	for tries, late := 0, 0; tries < restTries && late < lateTries || time.Now().Before(until); {
 		if ctx.Err() != nil {
 			return nil, ctx.Err()
 		}

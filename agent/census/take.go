@@ -30,7 +30,7 @@ const (
 
 // Options say how a census is to be taken.
 type Options struct {
-	// Wait is how long to wait for a major collection.
+	// Wait is how long to wait for a major collection, and for a moment outside of one where a census is taken at rest.
 	Wait time.Duration
 	// MaxPause is for how long the program may be stopped; 0 is no bound.
 	MaxPause time.Duration
