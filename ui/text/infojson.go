@@ -97,7 +97,7 @@ type eventJSON struct {
 	// Sampling is how the event was sampled.
 	Sampling *samplingJSON `json:"sampling,omitempty"`
 	// NotWatched is for how long threads that wait were off the CPU where that was not looked at.
-	NotWatched *notWatchedJSON `json:"not_watched,omitempty"`
+	NotWatched *notWatchedJSON `json:"not_watched"`
 }
 
 // categoryJSON is a category's share, with its 95 % interval, which is null in logs too large for it.
