@@ -23,7 +23,7 @@ import (
 	"ccagent/internal/testprog"
 )
 
-// dumpOf is what a log of threads has: of each what does not depend on the log. known is set if some run, and one of these has its stack.
+// dumpOf is what a log of threads has: of each what does not depend on the log. known is set if some run, and all of these have their stacks.
 func dumpOf(t *testing.T, pid int) (of *eventlog.ThreadDump, all map[uint64]string, known bool, err error) {
 	t.Helper()
 	sum, err := Threads(t.Context(), Options{PID: pid, Output: filepath.Join(t.TempDir(), "threads.eventlog"), Warn: func(string) {}})
@@ -35,19 +35,22 @@ func dumpOf(t *testing.T, pid int) (of *eventlog.ThreadDump, all map[uint64]stri
 		t.Fatal(err)
 	}
 	all = map[uint64]string{}
-	stacks := 0
+	run, stacks := 0, 0
 	for r := eventlog.NewReader(bytes.NewReader(log)); r.Next(); {
 		switch e := r.Record().Event.(type) {
 		case *eventlog.ThreadDump:
 			of = e
 		case *eventlog.HaskellThread:
 			all[e.TSO] = fmt.Sprintf("state %v, on %d, bound %v, OS thread %d, moved %v, has a stack %v, stop %v, %d of %d bytes", e.State, e.On, e.Bound, e.TID, e.Moved, e.Node != 0, e.Stop, e.StackUsed, e.StackBytes)
-			if e.State == eventlog.StateRunning && e.Node != 0 && !e.Moved {
-				stacks++
+			if e.State == eventlog.StateRunning {
+				run++
+				if e.Node != 0 && !e.Moved {
+					stacks++
+				}
 			}
 		}
 	}
-	return of, all, stacks > 0, nil
+	return of, all, run > 0 && stacks == run, nil
 }
 
 // The threads of a program in a frozen control group are read without a stop, with the stacks of those that ran: the same as when it is thawed and has been stopped by a
@@ -62,10 +65,10 @@ func TestThreadsOfAFrozenProgram(t *testing.T) {
 			var of *eventlog.ThreadDump
 			var frozen map[uint64]string
 			for tries, known := 0, false; !known; tries++ { // it may be frozen where a thread begins to run
-				thaw()
+				letRun(t, pid, thaw)
 				freeze()
 				var err error
-				if of, frozen, known, err = dumpOf(t, pid); err != nil && !errors.Is(err, dump.ErrFrozenCollecting) || tries == 10*mostTries {
+				if of, frozen, known, err = dumpOf(t, pid); err != nil && !errors.Is(err, dump.ErrFrozenCollecting) || tries == mostTries {
 					t.Fatal(err, frozen)
 				}
 			}

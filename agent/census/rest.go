@@ -19,16 +19,8 @@ import (
 // not all of its threads stopped in time.
 var ErrBusy = errors.New("the program could not be stopped where no collection is under way: it runs C code for the run-time system, or is stopped itself (kill -CONT)")
 
-// ErrFrozen is an ErrBusy of a process that is frozen: it stays so until it is thawed.
-var ErrFrozen error = frozenBusy{}
-
-type frozenBusy struct{}
-
-func (frozenBusy) Error() string {
-	return "the program is frozen where a collection may be under way, which moves what is alive: it has a census when its control group is thawed"
-}
-
-func (frozenBusy) Is(target error) bool { return target == ErrBusy }
+// ErrFrozen is returned where a collection may be under way in a process that is frozen: there is no use in trying again until it is thawed.
+var ErrFrozen = errors.New("the program is frozen where a collection may be under way, which moves what is alive: it has a census when its control group is thawed")
 
 // restTries is how often a program is stopped for a census at rest at the least, lateTries how often besides that where not all of its threads stop in time, as on a
 // busy machine, and restPause how long it runs between.
@@ -58,7 +50,7 @@ func tried(ctx context.Context, wait time.Duration, take func() (*Census, error)
 		} else {
 			tries++
 		}
-		if errors.Is(err, ErrFrozen) || !errors.Is(err, ErrBusy) && !errors.Is(err, ErrContradiction) && !errors.Is(err, ErrCollected) && !errors.Is(err, hold.ErrThawed) {
+		if !errors.Is(err, ErrBusy) && !errors.Is(err, ErrContradiction) && !errors.Is(err, ErrCollected) && !errors.Is(err, hold.ErrThawed) {
 			return c, err
 		}
 		rest(ctx)

@@ -158,7 +158,7 @@ func (d *Daemon) pieces(peer control.Peer, r control.Request, a *control.Answer)
 	return files, nil
 }
 
-// noSample says that there is nothing of what a request names. Of other users' processes a user is told no more than of none.
+// noSample is the error for a request that names a process or service without samples. It does not tell a user whether another user's process exists.
 func noSample(peer control.Peer, r control.Request, sampled bool) error {
 	last := time.Duration(r.Last * float64(time.Second)).Round(time.Second)
 	switch {

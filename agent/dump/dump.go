@@ -151,7 +151,7 @@ func (t *taker) take() (*Dump, error) {
 		t.d.Attempts++
 		var now *taken
 		var err error
-		if t.isFrozen() {
+		if procfs.Frozen(int(t.im.PID)) {
 			if now, err = t.frozen(); err == nil {
 				return t.dump(now), nil
 			} else if !errors.Is(err, hold.ErrThawed) {
@@ -447,13 +447,18 @@ func (t *taker) walkRunning(g *threads.Reading, held []heldThread) {
 	}
 }
 
+// mutates reports whether a capability shows that no collection runs: it runs Haskell code, or has no OS thread.
+func (t *taker) mutates(g *threads.Reading) bool {
+	return slices.ContainsFunc(g.Capabilities, func(c threads.Capability) bool {
+		return c.InHaskell || t.im.RTS.Binary.Threaded() && c.Task == 0
+	})
+}
+
 // quiet makes sure that no collection runs.
 func (t *taker) quiet(g *threads.Reading, before []procfs.Thread) error {
 	t.reader.Refresh(g)
-	for i := range g.Capabilities {
-		if c := &g.Capabilities[i]; c.InHaskell || t.im.RTS.Binary.Threaded() && c.Task == 0 {
-			return nil
-		}
+	if t.mutates(g) {
+		return nil
 	}
 	// All are in C code: of the scheduler, which waits, or of the collector, which works.
 	after, err := procfs.Threads(int(t.im.PID))

@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"ccagent/agent/hold"
-	"ccagent/agent/procfs"
 	"ccagent/heap/threads"
 )
 
@@ -42,7 +41,8 @@ func (t *taker) frozen() (now *taken, err error) {
 		if err != nil {
 			return err
 		}
-		if !t.between(g, all) {
+		t.reader.Refresh(g)
+		if !t.mutates(g) && slices.ContainsFunc(all, func(r hold.Registers) bool { return !r.Waits }) {
 			return ErrFrozenCollecting
 		}
 		t.walkRunning(g, held)
@@ -63,17 +63,3 @@ func (t *taker) frozen() (now *taken, err error) {
 	}
 	return now, err
 }
-
-// between reports whether no collection is under way in a process of which no thread runs, by the registers of all: as quiet does.
-func (t *taker) between(g *threads.Reading, all []hold.Registers) bool {
-	t.reader.Refresh(g)
-	for i := range g.Capabilities {
-		if c := &g.Capabilities[i]; c.InHaskell || t.im.RTS.Binary.Threaded() && c.Task == 0 {
-			return true
-		}
-	}
-	return !slices.ContainsFunc(all, func(r hold.Registers) bool { return !r.Waits })
-}
-
-// isFrozen reports whether the process is frozen.
-func (t *taker) isFrozen() bool { return procfs.Frozen(int(t.im.PID)) }

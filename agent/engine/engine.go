@@ -421,7 +421,6 @@ func (e *Engine) threads() (all []int, sure bool, err error) {
 // Close releases everything, in the reverse order of its making. It may be called at any time.
 func (e *Engine) Close() error {
 	var errs []error
-	e.absent.close()
 	if e.records != nil {
 		errs = append(errs, e.records.Close())
 	}
@@ -444,6 +443,7 @@ func (e *Engine) Close() error {
 	if e.walker != nil {
 		errs = append(errs, e.walker.Close())
 	}
+	e.absent.close() // nothing is drained any more
 	return errors.Join(errs...)
 }
 

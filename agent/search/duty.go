@@ -115,7 +115,7 @@ func (s *search) emit(si *image, e eventlog.SearchWindow) error {
 	return si.im.Log.Emit(perf.Monotonic(), &e)
 }
 
-// tell writes how much CPU time passed after the probes were taken out: what was made in it is not counted.
+// tell writes for how much CPU time the probes have been out. What the program made in that time is not counted.
 func (s *search) tell() (err error) {
 	here := s.host.TargetCPU()
 	if s.watching || !s.spent || here <= s.endedAt && s.told {

@@ -13,7 +13,7 @@ import (
 	"ccagent/internal/testprog"
 )
 
-// mapCode maps a page of code, on each CPU that the test may run on, so many times: each is a change that a daemon is told of.
+// mapCode maps a page of code and unmaps it, a number of times on each CPU that the test may run on. The kernel tells the daemon of each mapping.
 func mapCode(t *testing.T, times int) {
 	t.Helper()
 	file, err := os.Open(ccview)
@@ -53,8 +53,7 @@ func mapCode(t *testing.T, times int) {
 	each.Wait()
 }
 
-// Programs begin, execute another one and end while the kernel drops what it has to tell, since a daemon that does not run has not read
-// what came before. When it runs again it finds each of them as it is by then, and says that changes were lost.
+// The daemon is stopped and its buffers are filled, so that the kernel drops changes: meanwhile a program begins, one executes another, and one ends. When it runs again it finds each of them as it is by then, and says that changes were lost.
 func TestDaemonCatchesUpWithLostChanges(t *testing.T) {
 	testprog.NeedRoot(t)
 	first, second := testprog.Build(t, "execs", testprog.Options{}), testprog.Build(t, "spin31", testprog.Options{})

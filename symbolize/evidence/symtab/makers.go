@@ -12,7 +12,7 @@ import (
 	"ccagent/symbolize/elffile"
 )
 
-// MaxMakers bounds the places that are known to make a standard thunk: those of one that is made in more tell nothing of it.
+// MaxMakers bounds the places that are kept for a standard thunk. One that is made in more places is not named by them.
 const MaxMakers = 64
 
 // StandardThunk reports whether a symbol is of an info table of the run-time system's that GHC uses for thunks which only apply a
